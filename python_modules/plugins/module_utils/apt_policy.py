@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask apt which version of a package it would install, and from where."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Optional, Sequence
+
+from ansible_collections.instinct.bringup.plugins.module_utils.probe import Probe, ask
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
+
+_NAME = re.compile(r"^(\S.*):$")
+_FIELD = re.compile(r"^  (Installed|Candidate): (.+)$")
+_VERSION = re.compile(r"^ (?:\*\*\*|   ) (\S+) (-?[0-9]+)(?: \(phased [0-9]+%\))?$")
+_SOURCE = re.compile(r"^\s{6,}(-?[0-9]+) (\S+)(?: (\S+))?")
+_NONE = "(none)"
+
+Json = Dict[str, Any]
+
+
+def read_policy(tree: Tree, probe: Probe, names: Sequence[str]) -> Optional[Dict[str, Json]]:
+    """Return the snapshot's apt "policy" of the named packages; one that apt does not know is left out."""
+    if not names:
+        return {}
+    answer = ask(tree, "apt", probe, ["apt-cache", "policy", *names])
+    if answer is None:
+        return None
+    policies = parse_policy(answer)
+    if answer.strip() and not policies:
+        tree.problem("apt", "apt-cache", "its answer is not understood: %r" % answer[:60])
+        return None
+    return policies
+
+
+def parse_policy(text: str) -> Dict[str, Json]:
+    """Return {package: {installed, candidate, versions}} of an `apt-cache policy` text under LC_ALL=C.
+
+    A paragraph in another language is left out: it is not understood, which is not "not installed".
+    """
+    policies: Dict[str, Json] = {}
+    current: Json = {}
+    for line in text.splitlines():
+        named = _NAME.match(line)
+        if named:
+            current = {}
+            name = named.group(1)
+            continue
+        field = _FIELD.match(line)
+        if field:
+            key = field.group(1).lower()
+            current[key] = None if field.group(2) == _NONE else field.group(2)
+            if len(current) == 2:
+                current["versions"] = []
+                policies[name] = current
+            continue
+        _table_line(current, line)
+    return policies
+
+
+def _table_line(current: Json, line: str) -> None:
+    versions: Optional[List[Json]] = current.get("versions")
+    if versions is None:
+        return
+    version = _VERSION.match(line)
+    if version:
+        versions.append({"version": version.group(1), "priority": int(version.group(2)), "sources": []})
+        return
+    source = _SOURCE.match(line)
+    if source and versions:
+        priority, uri, suite = source.groups()
+        versions[-1]["sources"].append({"priority": int(priority), "uri": uri, "suite": suite})

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read Python environments from their files: nothing of them is executed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from typing import Any, Dict, List, Optional, Sequence
+
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
+
+# The fields come before the description, which may be long.
+_METADATA_BYTES = 65536
+_ASSIGNMENT = r"^%s\s*(?::[^=\n]*)?=\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|(None))"
+_SEPARATORS = re.compile(r"[-_.]+")
+
+Json = Dict[str, Any]
+
+
+def read_interpreter() -> Json:
+    """Return the snapshot's "python": the interpreter that runs this code.
+
+    ensurepip is False on a Debian without python3-venv, where `python3 -m venv` fails.
+    """
+    version = sys.version_info
+    return {
+        "executable": sys.executable,
+        "version": "%d.%d.%d" % version[:3],
+        "tag": "cp%d%d" % version[:2],
+        "ensurepip": importlib.util.find_spec("ensurepip") is not None,
+    }
+
+
+def read_environments(tree: Tree, paths: Sequence[str]) -> List[Json]:
+    """Return the snapshot's "python_envs", in the order asked for."""
+    return [_environment(tree, path) for path in paths]
+
+
+def _environment(tree: Tree, path: str) -> Json:
+    config = tree.read_text("python_envs", path + "/pyvenv.cfg", optional=True)
+    exists = config is not None or tree.exists(path + "/pyvenv.cfg")
+    places = [
+        "%s/lib/%s/site-packages" % (path, name)
+        for name in (tree.list_folder("python_envs", path + "/lib", optional=True) or [] if exists else [])
+        if name.startswith("python3.")
+    ]
+    distributions: Dict[str, Json] = {}
+    torch: Optional[Json] = None
+    for place in places:
+        distributions.update(_distributions(tree, place))
+        torch = torch or _torch(tree, place)
+    return {
+        "path": path,
+        "exists": exists,
+        "python": _python(config or ""),
+        "distributions": distributions,
+        "torch": torch,
+    }
+
+
+def _python(config: str) -> Optional[str]:
+    for line in config.splitlines():
+        key, _, value = line.partition("=")
+        # virtualenv writes version_info = 3.11.2.final.0
+        if key.strip() in ("version", "version_info"):
+            return ".".join(value.strip().split(".")[:3]) or None
+    return None
+
+
+def normalised(name: str) -> str:
+    """Return a distribution's name as package indexes compare it: typing_extensions is typing-extensions."""
+    return _SEPARATORS.sub("-", name).lower()
+
+
+def _distributions(tree: Tree, place: str) -> Dict[str, Json]:
+    found: Dict[str, Json] = {}
+    for name in tree.list_folder("python_envs", place) or []:
+        if not name.endswith(".dist-info"):
+            continue
+        path = "%s/%s/METADATA" % (place, name)
+        data = tree.read_bytes("python_envs", path, limit=_METADATA_BYTES, whole=False)
+        if data is None:
+            continue
+        metadata = parse_metadata(data.decode("utf-8", "replace"))
+        if metadata["name"] is None or metadata["version"] is None:
+            tree.problem("python_envs", path, "no Name or no Version in it")
+            continue
+        key = normalised(metadata["name"])
+        if key in found:
+            tree.problem("python_envs", path, "a second copy of %s, of which Python takes either" % key)
+        found[key] = {"version": metadata["version"], "requires": metadata["requires"]}
+    return found
+
+
+def parse_metadata(text: str) -> Json:
+    """Return name, version and requires (with their markers, as written) of a wheel's METADATA."""
+    values: Json = {"name": None, "version": None, "requires": []}
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        key, _, value = line.partition(":")
+        key, value = key.lower(), value.strip()
+        if key == "requires-dist":
+            values["requires"].append(value)
+        elif key in ("name", "version") and values[key] is None:
+            values[key] = value
+    return values
+
+
+def _torch(tree: Tree, place: str) -> Optional[Json]:
+    path = place + "/torch/version.py"
+    text = tree.read_text("python_envs", path, optional=True)
+    if text is None:
+        return None
+    torch = parse_torch_version(text)
+    if torch["version"] is None:
+        tree.problem("python_envs", path, "no __version__ in it")
+    return torch
+
+
+def parse_torch_version(text: str) -> Json:
+    """Return version, hip and cuda as torch's version.py says them; None for None and for what is not said."""
+    return {
+        "version": _assigned(text, "__version__"),
+        "hip": _assigned(text, "hip"),
+        "cuda": _assigned(text, "cuda"),
+    }
+
+
+def _assigned(text: str, name: str) -> Optional[str]:
+    found = re.search(_ASSIGNMENT % re.escape(name), text, re.MULTILINE)
+    return (found.group(1) or found.group(2) or None) if found else None

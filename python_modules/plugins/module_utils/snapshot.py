@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assemble the snapshot of a node: one JSON document, schema 1, made of what every reader saw.
+
+A reader that meets something nobody thought of costs its own area, never the others: the area
+is then None and the problem names the error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, TypeVar
+
+from ansible_collections.instinct.bringup.plugins.module_utils import (
+    alternatives,
+    apt_keyrings,
+    apt_locks,
+    apt_policy,
+    apt_preferences,
+    apt_sources,
+    cpu,
+    devices,
+    dkms,
+    dpkg,
+    gpu,
+    journal_reader,
+    kernel,
+    kfd,
+    modules,
+    mounts,
+    network,
+    numa,
+    opt_rocm,
+    os_release,
+    pci,
+    processes,
+    python_env,
+    users,
+    watch,
+)
+from ansible_collections.instinct.bringup.plugins.module_utils.probe import Probe
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
+
+SCHEMA = 1
+
+Json = Dict[str, Any]
+Value = TypeVar("Value")
+
+
+class Request(NamedTuple):
+    """What a snapshot looks at beyond what is always read; paths are absolute."""
+
+    watch: Sequence[str] = ()
+    users: Sequence[str] = ()
+    packages: Sequence[str] = ()
+    venvs: Sequence[str] = ()
+    spaces: Sequence[str] = ()
+
+
+# What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
+# here are told from absence too: no /opt is a node without ROCm.
+HELD_BY = {
+    "os": ("/etc/os-release", "/usr/lib/os-release"),
+    "kernel": ("/proc/sys/kernel/osrelease", "/proc/cmdline", "/boot", "/lib/modules"),
+    "cpu": (cpu.CPU_ROOT, cpu.CPUINFO),
+    "memory": ("/proc/meminfo",),
+    "numa": (numa.NODE_ROOT,),
+    "pci": (pci.PCI_ROOT,),
+    # With PCI devices and without KFD, the driver is not loaded: that is seen, not skipped.
+    "kfd": (kfd.TOPOLOGY, pci.PCI_ROOT),
+    "modules": (modules.MODULE_ROOT, "/etc/modprobe.d"),
+    "dkms": ("/var/lib/dkms", dpkg.STATUS),
+    "devices": ("/dev",),
+    "users": ("/etc/passwd",),
+    "dpkg": (dpkg.STATUS,),
+    "apt": ("/etc/apt",),
+    "opt": (opt_rocm.OPT,),
+    "alternatives": (alternatives.LINKS, alternatives.ADMIN),
+    "net": (network.NET_ROOT, network.HCA_ROOT),
+    "watch": ("/etc",),
+    "python_envs": ("/opt", "/home", "/usr"),
+    "journal": ("/var/lib",),
+    "system": ("/sys/class/dmi", "/run/systemd/container"),
+}
+# What only the machine itself tells: never asked of a captured or made tree.
+LIVE = {
+    "python": "it is the interpreter of the machine that runs this",
+    "devices.open_as": "a captured tree has no device to open",
+    "gpu_processes": "processes are of the machine that runs this",
+    "apt.policy": "no command is run for another root",
+    "apt.locks": "locks are of the machine that runs this",
+    "space": "free space is of the machine that runs this",
+}
+
+
+def build_snapshot(root: str, request: Request, probe: Optional[Probe], own_pid: int = 0) -> Json:
+    """Return the snapshot of what lies under root. It never raises.
+
+    probe: runs the few commands; None for a root that is not this machine's own, where no command
+    is run and nothing of this machine is asked.
+    """
+    started = _cpu_seconds()
+    tree = Tree(root)
+    builder = _Builder(tree, probe is not None)
+    if probe is not None:
+        tree.far.update(builder.guard("mounts", lambda: mounts.read_far_mounts(tree)) or {})
+    snapshot = builder.read(request, probe, own_pid)
+    snapshot = {
+        "schema": SCHEMA,
+        "collected": apt_keyrings.utc(int(time.time())),
+        "root": root,
+        "cpu_seconds": round(_cpu_seconds() - started, 3),
+        "problems": tree.problems(),
+        "skipped": builder.skipped,
+        **snapshot,
+    }
+    return _printable(snapshot)
+
+
+def _cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+class _Builder:
+    """Calls the readers, area by area."""
+
+    def __init__(self, tree: Tree, live: bool) -> None:
+        self.tree = tree
+        self.live = live
+        self.skipped: Dict[str, str] = {}
+
+    def guard(self, area: str, read: Callable[[], Value]) -> Optional[Value]:
+        """Return what a reader returns, None and a problem when it breaks."""
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not cost the other areas
+            self.tree.problem(area, "", "the reader broke: %s: %s" % (type(error).__name__, error))
+            return None
+
+    def area(self, name: str, read: Callable[[], Value]) -> Optional[Value]:
+        """Return an area, None when this tree does not hold it or only the live machine tells."""
+        if not self.live and name in LIVE:
+            self.skipped[name] = LIVE[name]
+            return None
+        places = HELD_BY.get(name, ())
+        if not self.live and places and not any(self.tree.exists(place) for place in places):
+            self.skipped[name] = "this tree does not hold %s" % " or ".join(places)
+            return None
+        return self.guard(name, read)
+
+    def read(self, request: Request, probe: Optional[Probe], own_pid: int) -> Json:
+        """Return all areas of the snapshot."""
+        tree = self.tree
+        local = self.area("users", lambda: users.read_local(tree)) or users.LocalAccounts()
+        people = self.area("users", lambda: users.read_users(tree, local, request.users, self.live))
+        return {
+            "os": self.area("os", lambda: os_release.read_os(tree)),
+            "kernel": self.area("kernel", lambda: kernel.read_kernel(tree)),
+            "python": self.area("python", python_env.read_interpreter),
+            "cpu": self.area("cpu", lambda: cpu.read_cpu(tree)),
+            "memory": self.area("memory", lambda: cpu.read_memory(tree)),
+            "numa": self.area("numa", lambda: numa.read_numa(tree)),
+            "pci": self.area("pci", self._pci),
+            "kfd": self.area("kfd", lambda: kfd.read_kfd(tree)),
+            "modules": self.area("modules", lambda: modules.read_modules(tree)),
+            "dkms": self.area("dkms", lambda: dkms.read_dkms(tree)),
+            "devices": self.area("devices", lambda: self._devices(local, people or {})),
+            "gpu_processes": self.area(
+                "gpu_processes", lambda: processes.read_gpu_processes(tree, own_pid, os.geteuid() == 0)
+            ),
+            "users": people,
+            "groups": self.guard("users", lambda: users.read_groups(local)) if "users" not in self.skipped else None,
+            "dpkg": self.area("dpkg", lambda: dpkg.read_dpkg(tree, probe)),
+            "apt": self.area("apt", lambda: self._apt(request, probe)),
+            "opt": self.area("opt", lambda: opt_rocm.read_opt(tree)),
+            "alternatives": self.area("alternatives", lambda: alternatives.read_alternatives(tree)),
+            "space": self.area("space", lambda: mounts.read_space(tree, request.spaces)),
+            "python_envs": self.area("python_envs", lambda: python_env.read_environments(tree, request.venvs)),
+            "net": self.area("net", lambda: network.read_net(tree)),
+            "watch": self.area("watch", lambda: watch.read_watched(tree, local, request.watch)),
+            "journal": self.area("journal", lambda: journal_reader.read_journal(tree)),
+            "system": self.area("system", lambda: {"virtualization": os_release.read_virtualization(tree)}),
+        }
+
+    def _pci(self) -> Optional[Json]:
+        bus = pci.PciBus(self.tree)
+        addresses = bus.addresses()
+        if addresses is None:
+            return None
+        return {
+            "gpus": self.guard("pci", lambda: gpu.read_gpus(self.tree, bus, addresses)),
+            "nics": self.guard("pci", lambda: network.read_nics(self.tree, bus, addresses)),
+        }
+
+    def _devices(self, local: users.LocalAccounts, people: Json) -> Json:
+        nodes = devices.read_nodes(self.tree, local)
+        return {
+            "nodes": nodes,
+            "open_as": self.area("devices.open_as", lambda: devices.open_as(self.tree, people, nodes)),
+        }
+
+    def _apt(self, request: Request, probe: Optional[Probe]) -> Json:
+        tree = self.tree
+        sources = self.guard("apt", lambda: apt_sources.read_sources(tree))
+        pins = self.guard("apt", lambda: apt_preferences.read_preferences(tree)) or (None, None)
+        named = apt_sources.key_files(sources or [])
+        policy: Optional[Json] = None
+        if probe is None:
+            self.skipped["apt.policy"] = LIVE["apt.policy"]
+        else:
+            policy = self.guard("apt", lambda: apt_policy.read_policy(tree, probe, request.packages))
+        return {
+            "sources": sources,
+            "preferences": pins[0],
+            "preference_problems": pins[1],
+            "keyrings": self.guard("apt", lambda: apt_keyrings.read_keyrings(tree, named)),
+            "policy": policy,
+            "locks": self.area("apt.locks", lambda: apt_locks.read_locks(tree)),
+        }
+
+
+def _printable(snapshot: Json) -> Json:
+    """Return the snapshot as it is, or with the file names that are not UTF-8 made printable."""
+    try:
+        json.dumps(snapshot, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        cleaned: Json = _clean(snapshot)
+        return cleaned
+    return snapshot
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_clean(key): _clean(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_clean(entry) for entry in value]
+    return value

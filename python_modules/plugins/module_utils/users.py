@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read users and groups, from the files and from the directory service behind them."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from ansible_collections.instinct.bringup.plugins.module_utils.child import ChildError, call_in_child
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, to_int
+
+# The groups that give access to /dev/kfd and /dev/dri.
+ACCESS_GROUPS = ("render", "video")
+# A directory server that does not answer keeps the name service waiting.
+SECONDS = 5.0
+
+Json = Dict[str, Any]
+
+
+class Account(NamedTuple):
+    """A line of /etc/passwd."""
+
+    uid: int
+    gid: int
+
+
+class Group(NamedTuple):
+    """A line of /etc/group."""
+
+    gid: int
+    members: List[str]
+
+
+class LocalAccounts:
+    """The users and groups of a passwd and a group text."""
+
+    def __init__(self, passwd: str = "", group: str = "") -> None:
+        self.users = parse_passwd(passwd)
+        self.groups = parse_group(group)
+        self._user_names = {user.uid: name for name, user in reversed(list(self.users.items()))}
+        self._group_names = {group.gid: name for name, group in reversed(list(self.groups.items()))}
+
+    def user_name(self, uid: int) -> str:
+        """Return a user's name, the number as text where the files do not know it."""
+        return self._user_names.get(uid, str(uid))
+
+    def group_name(self, gid: int) -> str:
+        """Return a group's name, the number as text where the files do not know it."""
+        return self._group_names.get(gid, str(gid))
+
+
+def read_local(tree: Tree) -> LocalAccounts:
+    """Return the accounts of /etc/passwd and /etc/group; a file that cannot be read knows nobody."""
+    return LocalAccounts(tree.read_text("users", "/etc/passwd") or "", tree.read_text("users", "/etc/group") or "")
+
+
+def parse_passwd(text: str) -> Dict[str, Account]:
+    """Return the users of a passwd text by name; lines of another form are dropped."""
+    users: Dict[str, Account] = {}
+    for line in text.splitlines():
+        fields = line.split(":")
+        if len(fields) < 4:
+            continue
+        uid, gid = to_int(fields[2]), to_int(fields[3])
+        if uid is not None and gid is not None:
+            users.setdefault(fields[0], Account(uid, gid))
+    return users
+
+
+def parse_group(text: str) -> Dict[str, Group]:
+    """Return the groups of a group text by name; lines of another form are dropped."""
+    groups: Dict[str, Group] = {}
+    for line in text.splitlines():
+        fields = line.split(":")
+        gid = to_int(fields[2]) if len(fields) >= 4 else None
+        if gid is not None:
+            groups.setdefault(fields[0], Group(gid, [name for name in fields[3].split(",") if name]))
+    return groups
+
+
+def read_users(tree: Tree, local: LocalAccounts, names: Sequence[str], live: bool) -> Dict[str, Optional[Json]]:
+    """Return the snapshot's "users".
+
+    live: ask the name service of this machine too, which knows users that the files do not. When
+    it does not answer in time, local users are told from the files, others are None.
+    """
+    from_files = {name: _from_files(local, name) for name in names}
+    if not live or not names:
+        return dict(from_files)
+    try:
+        answers: Dict[str, Json] = call_in_child(lambda: {name: _from_service(name) for name in names}, SECONDS)
+    except ChildError as error:
+        tree.problem("users", "/etc/nsswitch.conf", "the name service gave no answer: %s" % error)
+        return {name: user if user["exists"] else None for name, user in from_files.items()}
+    return {name: dict(answer, local=name in local.users) for name, answer in answers.items()}
+
+
+def _from_files(local: LocalAccounts, name: str) -> Json:
+    user = local.users.get(name)
+    if user is None:
+        return {"exists": False, "local": False, "uid": None, "gid": None, "groups": []}
+    groups = [group for group, entry in local.groups.items() if name in entry.members or entry.gid == user.gid]
+    return {"exists": True, "local": True, "uid": user.uid, "gid": user.gid, "groups": sorted(groups)}
+
+
+def _from_service(name: str) -> Json:
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        return {"exists": False, "uid": None, "gid": None, "groups": []}
+    groups = [_service_group_name(gid) for gid in os.getgrouplist(name, user.pw_gid)]
+    return {"exists": True, "uid": user.pw_uid, "gid": user.pw_gid, "groups": sorted(set(groups))}
+
+
+def _service_group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
+
+
+def read_groups(local: LocalAccounts) -> Dict[str, int]:
+    """Return the snapshot's "groups": the local numbers of the access groups that exist."""
+    return {name: local.groups[name].gid for name in ACCESS_GROUPS if name in local.groups}

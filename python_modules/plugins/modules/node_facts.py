@@ -1,0 +1,150 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
+"""Ansible module: read everything about a node in one round trip."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_facts
+short_description: Read everything about a node in one round trip
+description:
+  - Reads hardware, driver, packages, sources and files of a node and returns them as one document, the snapshot.
+  - What cannot be read is null in the snapshot, and RV(snapshot.problems) says why. Nothing is judged here.
+  - The only commands it runs are C(dpkg-query) and C(apt-cache policy). Network file systems are not looked at.
+  - In a playbook, the action plugin of the same name runs this module, keeps the snapshot in the folder of the
+    run, and returns a digest of it.
+version_added: "0.1.0"
+author:
+  - instinct-bringup contributors
+extends_documentation_fragment:
+  - instinct.bringup.attributes
+  - instinct.bringup.attributes.read_only
+options:
+  root:
+    description:
+      - Folder that holds the files to read, as a machine has them from C(/) on.
+      - With another folder than C(/), such as the capture of another machine, no command is run and nothing of the
+        machine that runs this is read. What cannot be told then is named in RV(snapshot.skipped).
+    type: path
+    default: /
+  watch:
+    description: Absolute paths of which content, mode and owner are wanted.
+    type: list
+    elements: str
+    default: []
+  users:
+    description: Names of users whose groups are wanted, and as whom the GPU's device nodes are opened.
+    type: list
+    elements: str
+    default: []
+  packages:
+    description: Names of packages of which apt's candidate is wanted.
+    type: list
+    elements: str
+    default: []
+  venvs:
+    description: Absolute paths of Python environments whose distributions are wanted.
+    type: list
+    elements: str
+    default: []
+  spaces:
+    description: Absolute paths, which need not exist yet, for which the free space is wanted.
+    type: list
+    elements: str
+    default: []
+"""
+
+EXAMPLES = r"""
+- name: Read this node
+  instinct.bringup.node_facts:
+    users:
+      - deploy
+    packages:
+      - rocm-core
+    spaces:
+      - /opt
+  become: true
+
+- name: Read the capture of another machine
+  instinct.bringup.node_facts:
+    root: /srv/captures/gpu07
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+snapshot:
+  description: Everything that was seen. A value that could not be read is null.
+  returned: success
+  type: dict
+  contains:
+    schema:
+      description: Version of this document's form.
+      type: int
+      sample: 1
+    problems:
+      description: What could not be read, and why.
+      type: list
+      elements: dict
+      sample:
+        - area: pci
+          path: /sys/bus/pci/devices/0000:63:00.0/current_link_width
+          message: No such file or directory (ENOENT)
+    skipped:
+      description: Areas that were not looked at, and why.
+      type: dict
+      sample:
+        dpkg: this tree does not hold /var/lib/dpkg/status
+    cpu_seconds:
+      description: What reading cost the node.
+      type: float
+      sample: 0.21
+    pci:
+      description: GPUs and network adapters, each with its link and the ports above it.
+      type: dict
+    kfd:
+      description: The topology that the compute driver shows, null without one.
+      type: dict
+"""
+
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.instinct.bringup.plugins.module_utils.probe import run_probe
+from ansible_collections.instinct.bringup.plugins.module_utils.snapshot import Request, build_snapshot
+
+
+def main() -> None:
+    """Read the options, build the snapshot, hand it back."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "default": "/"},
+            "watch": {"type": "list", "elements": "str", "default": []},
+            "users": {"type": "list", "elements": "str", "default": []},
+            "packages": {"type": "list", "elements": "str", "default": []},
+            "venvs": {"type": "list", "elements": "str", "default": []},
+            "spaces": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    root = module.params["root"]
+    if not os.path.isdir(root):
+        module.fail_json(msg="root %s is not a folder on this machine" % root)
+    relative = [
+        "%s: %s" % (name, path)
+        for name in ("watch", "venvs", "spaces")
+        for path in module.params[name]
+        if not path.startswith("/") or "\0" in path
+    ]
+    if relative:
+        module.fail_json(msg="paths must be absolute: " + ", ".join(relative))
+    request = Request(**{name: module.params[name] for name in Request._fields})
+    is_own = os.path.realpath(root) == "/"
+    module.exit_json(
+        changed=False,
+        snapshot=build_snapshot(root, request, run_probe if is_own else None, own_pid=os.getpid()),
+    )
+
+
+if __name__ == "__main__":
+    main()

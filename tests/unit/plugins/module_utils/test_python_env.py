@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.instinct.bringup.plugins.module_utils import python_env
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
+
+Plant = Callable[[dict[str, Any]], Tree]
+VENV = "/opt/instinct/venv"
+SITE = f"{VENV}/lib/python3.11/site-packages"
+METADATA = """\
+Metadata-Version: 2.1
+Name: pytorch_triton.rocm
+Version: 2.0.2
+Requires-Dist: filelock
+Requires-Dist: numpy (<2) ; extra == "x"
+
+Version: 9 (this is the description)
+Requires-Dist: not-a-field
+"""
+TORCH = """\
+from typing import Optional
+__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip']
+__version__ = '2.0.1+rocm5.4.2'
+debug = False
+cuda: Optional[str] = None
+git_version = 'abc'
+hip: Optional[str] = '5.4.22803-474e8620'
+"""
+
+
+def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
+    tree = plant(
+        {
+            f"{VENV}/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n",
+            f"{SITE}/pytorch_triton_rocm-2.0.2.dist-info/METADATA": METADATA,
+            f"{SITE}/torch-2.0.1+rocm5.4.2.dist-info/METADATA": "Name: torch\nVersion: 2.0.1+rocm5.4.2\n",
+            f"{SITE}/torch/version.py": TORCH,
+            f"{SITE}/plain/__init__.py": "",
+        }
+    )
+    assert python_env.read_environments(tree, [VENV]) == [
+        {
+            "path": VENV,
+            "exists": True,
+            "python": "3.11.2",
+            "distributions": {
+                "pytorch-triton-rocm": {"version": "2.0.2", "requires": ["filelock", 'numpy (<2) ; extra == "x"']},
+                "torch": {"version": "2.0.1+rocm5.4.2", "requires": []},
+            },
+            "torch": {"version": "2.0.1+rocm5.4.2", "hip": "5.4.22803-474e8620", "cuda": None},
+        }
+    ]
+    assert tree.problems() == []
+
+
+def test_one_that_is_not_there(plant: Plant) -> None:
+    tree = plant({"/opt/instinct/venv/lib": None})
+    assert python_env.read_environments(tree, [VENV]) == [
+        {"path": VENV, "exists": False, "python": None, "distributions": {}, "torch": None}
+    ]
+    assert tree.problems() == []
+
+
+def test_a_broken_distribution_and_a_second_copy_are_problems(plant: Plant) -> None:
+    tree = plant(
+        {
+            f"{VENV}/pyvenv.cfg": "version_info = 3.10.12.final.0\n",
+            f"{SITE}/a-1.dist-info/METADATA": "Name: a\nVersion: 1\n",
+            f"{SITE}/a-2.dist-info/METADATA": "Name: A\nVersion: 2\n",
+            f"{SITE}/b-1.dist-info/METADATA": "Name: b\n",
+            f"{SITE}/c-1.dist-info/RECORD": "",
+        }
+    )
+    (seen,) = python_env.read_environments(tree, [VENV])
+    assert seen["python"] == "3.10.12"
+    assert seen["distributions"] == {"a": {"version": "2", "requires": []}}
+    assert [problem["path"].partition("site-packages/")[2] for problem in tree.problems()] == [
+        "a-2.dist-info/METADATA",
+        "b-1.dist-info/METADATA",
+        "c-1.dist-info/METADATA",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "hip", "cuda"),
+    [
+        (TORCH, "2.0.1+rocm5.4.2", "5.4.22803-474e8620", None),
+        ("__version__ = \"2.8.0\"\ncuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", "2.8.0", None, "12.8"),
+        ("__version__ = '2.0.1+cpu'\ncuda = None\nhip = None\n", "2.0.1+cpu", None, None),
+        ("# nothing\n", None, None, None),
+    ],
+    ids=["ROCm", "CUDA", "CPU", "empty"],
+)
+def test_which_build_of_torch(text: str, version: str | None, hip: str | None, cuda: str | None) -> None:
+    assert python_env.parse_torch_version(text) == {"version": version, "hip": hip, "cuda": cuda}
+
+
+def test_this_interpreter() -> None:
+    seen = python_env.read_interpreter()
+    assert seen["executable"] == sys.executable
+    assert seen["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
+    assert seen["tag"] == f"cp{sys.version_info[0]}{sys.version_info[1]}"
