@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open the folder that one run's snapshots, records and report go to."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import create_run_folder
+
+ARGUMENTS = {
+    "report_dir": {"type": "path", "default": "reports"},
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "verb": {"type": "str", "default": "site"},
+    "rocm_release": {"type": "str"},
+}
+
+
+class ActionModule(ActionBase):
+    """Make the run's folder on the controller. Nothing is done on a node."""
+
+    _supports_check_mode = True
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Return where the run's folder is. In check mode there is one too: it holds the plans."""
+        variables = task_vars or {}
+        result: dict[str, t.Any] = super().run(tmp, variables)
+        _validation, arguments = self.validate_argument_spec(ARGUMENTS)
+        release = arguments["rocm_release"] or load_profile(self, variables)["rocm_release"]
+        # Relative to where ansible-playbook was started, as the README's commands are.
+        report_dir = pathlib.Path(arguments["report_dir"]).absolute()
+        try:
+            folder = create_run_folder(
+                report_dir,
+                [str(host) for host in arguments["hosts"]],
+                verb=str(arguments["verb"]),
+                rocm_release=str(release),
+                check_mode=bool(self._task.check_mode),
+            )
+        except OSError as error:
+            raise AnsibleActionFail(f"the run's folder cannot be made below {report_dir}: {error}") from error
+        info = folder.info
+        result.update(changed=False, run={"id": info["id"], "dir": str(folder.path), "started": info["started"]})
+        return result

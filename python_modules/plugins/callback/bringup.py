@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Show the plans and the summary of a bring-up run, and keep its report."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: bringup
+type: aggregate
+short_description: Show the plans and the summary of a bring-up run, and keep its report
+description:
+  - Prints each node's plan as it is made, and a table of all verdicts at the end.
+  - Writes C(results.json) into the run's folder as nodes finish, at most once a second, and C(index.html) and
+    C(junit.xml) at the end. While a run goes on, or when it was cut, C(results.json) says C(complete) false.
+  - Does nothing in a playbook that does not call M(instinct.bringup.run).
+version_added: 0.1.0
+author: The instinct-bringup authors
+requirements:
+  - Enabled by C(callbacks_enabled) in C(ansible.cfg).
+"""
+
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.recorder import VERIFY, RunRecorder
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import RunFolderError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import summary_table
+
+if t.TYPE_CHECKING:
+    from ansible.executor.stats import AggregateStats
+    from ansible.executor.task_result import CallbackTaskResult
+
+RUN = "instinct.bringup.run"
+PLAN = "instinct.bringup.plan"
+
+
+class CallbackModule(CallbackBase):
+    """Hand the events of a run to its recorder. A report that cannot be written warns and stops nothing."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "instinct.bringup.bringup"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._recorder = RunRecorder()
+
+    def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
+        """Start with the run, show a plan, take up a verdict."""
+        action = _action(result)
+        if action == RUN and "run" in result.result:
+            self._guarded(self._recorder.start, result.result["run"]["dir"])
+        elif action == PLAN:
+            self._show_plan(result)
+            self._guarded(self._recorder.planned, _host(result))
+        elif action == VERIFY:
+            self._guarded(self._recorder.refresh, _host(result))
+
+    def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
+        """Note why a host goes no further; what a play ignores is none of ours."""
+        if ignore_errors:
+            return
+        action = _action(result)
+        if action == PLAN:
+            self._show_plan(result)
+        role = result.task._role
+        self._guarded(
+            self._recorder.failed,
+            _host(result),
+            result.task_name,
+            _message(result.result),
+            action=action,
+            role=role.get_name(False) if role else "",
+        )
+
+    def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
+        """Note that a host does not answer."""
+        if not result.task_fields.get("ignore_unreachable"):
+            self._guarded(self._recorder.unreachable, _host(result), _message(result.result))
+
+    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
+        """Write the whole report and show the summary."""
+        results = self._guarded(self._recorder.finish)
+        if results is not None and self._recorder.folder is not None:
+            self._display.display(f"\n{summary_table(results)}\nreport: {self._recorder.folder.path}/index.html")
+
+    def _show_plan(self, result: CallbackTaskResult) -> None:
+        text = result.result.get("plan_text")
+        if text:
+            self._display.display(f"\n{text}")
+
+    def _guarded(self, function: t.Callable[..., t.Any], *args: t.Any, **kwargs: t.Any) -> t.Any:
+        """Call the recorder; a full disk under the report must not end the run on the nodes."""
+        try:
+            return function(*args, **kwargs)
+        except (OSError, RunFolderError) as error:
+            self._display.warning(f"the report could not be written: {error}")
+            return None
+
+
+def _action(result: CallbackTaskResult) -> str:
+    """Return the full name of the action. Only a short name is resolved: Ansible warns of one that it cannot."""
+    action = str(result.task.action)
+    return action if "." in action else str(result.task.resolved_action or action)
+
+
+def _host(result: CallbackTaskResult) -> str:
+    return str(result.host.get_name())
+
+
+def _message(result: t.Mapping[str, t.Any]) -> str:
+    """Return a failed task's message, of a loop the first failed item's. Arguments are never looked at."""
+    items = [item for item in result.get("results") or [] if isinstance(item, dict)]
+    failed = next((item for item in items if item.get("failed") and item.get("msg")), result)
+    return str(failed.get("msg") or result.get("censored") or "")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge a node: named checks, pure functions of profile, catalog, snapshot and plan.
+
+To add a check, write a function in the file of its area, decorate it with ``check`` and add its
+rows to the area's test. docs/checks.md is made from the code by checks/docs.py.
+"""
+
+from __future__ import annotations
+
+# Importing an area registers its checks.
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  # noqa: F401
+    access,
+    apt,
+    boot,
+    dkms,
+    firmware,
+    fs,
+    gpu,
+    kernel,
+    managed,
+    mpi,
+    numa,
+    packages,
+    pcie,
+    python_env,
+    rccl,
+    xgmi,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import (
+    CheckContext,
+    CheckResult,
+    verdict,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import (
+    CHECKS,
+    check,
+    run_checks,
+)
+
+__all__ = ["CHECKS", "CheckContext", "CheckResult", "check", "run_checks", "verdict"]

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a node's plan: the profile minus the snapshot, as ordered steps with their reasons."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env_profile import ProfileError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
+    index_url,
+    lock_pins,
+    plan_pytorch,
+    pytorch_refusals,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import TOPOLOGY_PATH, plan_rccl
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
+    change_refusals,
+    node_refusals,
+    profile_refusals,
+    value_refusal,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import (
+    LD_CONF,
+    PATH_PROFILE,
+    UDEV_RULES,
+    fingerprint,
+    plan_rocm,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
+
+# The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "rccl", "deepspeed")
+# Roles that only render files.
+RENDERED = ("rccl", "deepspeed")
+# Kinds of change that download something.
+_FETCHED = ("package", "wheel", "venv")
+PlanDict = dict[str, t.Any]
+
+
+def watched_paths(profile: Profile) -> list[str]:
+    """Return the paths that any plan of this profile may manage, for the snapshot to look at."""
+    venv, deepspeed = str(profile["pytorch_venv"]), str(profile["deepspeed_directory"])
+    return [
+        repositories.PIN_PATH,
+        repositories.ROCM_LIST,
+        repositories.DRIVER_LIST,
+        LD_CONF,
+        PATH_PROFILE,
+        UDEV_RULES,
+        *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        "/etc/rccl.conf",
+        "/etc/profile.d/rccl.sh",
+        TOPOLOGY_PATH,
+        *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+    ]
+
+
+def policy_packages(profile: Profile, catalog: Catalog) -> list[str]:
+    """Return the packages whose origin and priority the snapshot asks apt about."""
+    release = catalog.release(profile["rocm_release"])
+    names = {name for packages in release["usecases"].values() for name in packages}
+    return sorted({*names, *release["shadowed"], "rocm-core"})
+
+
+def build_plan(ctx: PlanContext) -> PlanDict:
+    """Return the plan of one host as plain data. It reads nothing but its context."""
+    refusals = profile_refusals(ctx.profile, ctx.catalog)
+    if not refusals:
+        refusals = node_refusals(ctx)
+    if refusals:
+        return _plan(ctx, refusals=refusals)
+    purge, kept = plan_purge(ctx)
+    going = frozenset(purge.inputs["packages"])
+    try:
+        steps = [purge, plan_rocm(ctx, going), plan_mpi(ctx), plan_pytorch(ctx), plan_rccl(ctx), plan_deepspeed(ctx)]
+    except (ProfileError, ConfigError) as error:
+        return _plan(ctx, refusals=[value_refusal(str(error))])
+    wanted = [step for step in steps if step is not None]
+    only = ctx.profile["bringup_only"]
+    chosen = [
+        step for step in wanted if (step.changes or ctx.profile["bringup_force"]) and (not only or step.role in only)
+    ]
+    changed = [step for step in chosen if step.changes]
+    fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
+    refusals = [*_only_refusals(only), *change_refusals(ctx, fetching), *purge_refusals(ctx, purge)]
+    if any(step.role == "pytorch" for step in chosen):
+        refusals += pytorch_refusals(ctx)
+    reboot = _reboot(ctx, only)
+    if refusals:
+        chosen = []
+    ordered = _with_frame(ctx, chosen, changed, reboot) if chosen or (reboot["needed"] and not refusals) else []
+    return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
+
+
+def _only_refusals(only: list[str]) -> list[Refusal]:
+    return [
+        Refusal(
+            "profile.only",
+            "bringup_only",
+            f"role {role!r}",
+            "one of " + ", ".join(ROLES),
+            "name a role that the plan can apply",
+        )
+        for role in only
+        if role not in ROLES
+    ]
+
+
+def _reboot(ctx: PlanContext, only: list[str]) -> dict[str, t.Any]:
+    reasons = reboot_reasons(ctx) if not only else []
+    return {"needed": bool(reasons), "allowed": bool(ctx.profile["bringup_reboot"]), "reasons": reasons}
+
+
+def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboot: dict[str, t.Any]) -> list[Step]:
+    """Put preflight before the steps, and the reboot, where it is allowed, after what is installed.
+
+    What is rendered comes after the reboot: it is made from what the new driver shows.
+    """
+    frame = [_preflight(ctx, changed)] if changed else []
+    frame += [step for step in chosen if step.role not in RENDERED]
+    if reboot["needed"] and reboot["allowed"]:
+        changes = tuple(
+            Change("reboot", "the node", "running", "rebooted once", reason) for reason in reboot["reasons"]
+        )
+        frame.append(Step("reboot", changes, {}))
+    return frame + [step for step in chosen if step.role in RENDERED]
+
+
+def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
+    """Return the probe of what the steps will fetch: only what they fetch is asked for."""
+    by_role = {step.role: step for step in changed}
+    probe: dict[str, t.Any] = {
+        "repositories": [],
+        "urls": [],
+        "wheel_index": None,
+        "timeout": ctx.profile["preflight_timeout"],
+    }
+    changes = []
+    if {"rocm", "rocm_purge"} & set(by_role):
+        probe["key_url"], probe["key_fingerprint"] = repositories.key_url(ctx), fingerprint(ctx)
+        probe["repositories"] = [
+            {"name": "ROCm", "url": repositories.apt_url(ctx), "suite": ctx.codename},
+            {"name": "amdgpu driver", "url": repositories.driver_url(ctx), "suite": ctx.codename},
+        ]
+        changes.append(_probe_change("repositories and their signatures", repositories.apt_url(ctx)))
+        if ctx.profile["rocm_method"] == "amdgpu_install":
+            probe["urls"] = [{"name": "amdgpu-install", "url": repositories.installer_url(ctx)}]
+    wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
+    if wheels:
+        pins = lock_pins(ctx.lock or "")
+        probe["wheel_index"] = {
+            "url": index_url(ctx),
+            "tag": ctx.area("python")["tag"],
+            "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
+        }
+        changes.append(_probe_change("wheels for this Python", index_url(ctx)))
+    packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
+    inputs = {
+        "probe": probe if changes else None,
+        "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
+    }
+    return Step("preflight", tuple(changes), inputs)
+
+
+def _probe_change(subject: str, url: str) -> Change:
+    return Change("probe", subject, "not asked", "answers and verifies", f"{url}, before anything is changed")
+
+
+def _plan(
+    ctx: PlanContext,
+    refusals: list[Refusal],
+    steps: t.Sequence[Step] = (),
+    wanted: t.Sequence[Step] = (),
+    kept: t.Sequence[dict[str, str]] = (),
+    reboot: dict[str, t.Any] | None = None,
+) -> PlanDict:
+    rocm = next((step for step in wanted if step.role == "rocm"), None)
+    return {
+        "schema": 1,
+        "host": ctx.host,
+        "rocm_release": ctx.profile["rocm_release"],
+        "refusals": [dataclasses.asdict(refusal) for refusal in refusals],
+        "steps": [
+            {
+                "role": step.role,
+                "reasons": sorted({change.reason for change in step.changes}),
+                "changes": [dataclasses.asdict(change) for change in step.changes],
+                "inputs": step.inputs,
+            }
+            for step in steps
+        ],
+        "notes": [note for step in wanted for note in step.notes],
+        "kept": list(kept),
+        "reboot": reboot or {"needed": False, "allowed": False, "reasons": []},
+        "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
+        "packages": {name: version for step in wanted for name, version in step.packages.items()},
+        "holds": rocm.inputs["hold"]["names"] if rocm else [],
+    }

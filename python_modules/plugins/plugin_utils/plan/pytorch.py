@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan the venv: wheels by the lock, and constraints that keep a later pip from swapping them."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+import urllib.parse
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
+
+
+def lock_pins(lock: str) -> dict[str, str]:
+    """Return the distributions of a lock: normalized name to exact version."""
+    return {normalize(found["name"]): found["version"] for found in _PIN.finditer(lock)}
+
+
+def normalize(name: str) -> str:
+    """Return a distribution's name in the one form that indexes compare (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def index_url(ctx: PlanContext) -> str:
+    """Return the one index: merged with another, pip would take the highest number of both."""
+    given = str(ctx.profile["pytorch_index_url"])
+    base = str(ctx.profile["pytorch_base_url"]).rstrip("/")
+    return given.rstrip("/") if given else f"{base}/{ctx.release['torch']['index_tag']}"
+
+
+def plan_pytorch(ctx: PlanContext) -> Step:
+    """Return the step of role pytorch."""
+    venv = str(ctx.profile["pytorch_venv"])
+    lock = ctx.lock or ""
+    pins = lock_pins(lock)
+    files = _files(ctx, venv, lock, pins)
+    seen = next((env for env in ctx.snapshot.get("python_envs") or [] if env["path"] == venv), None)
+    changes: list[Change] = []
+    if not seen or not seen["exists"]:
+        changes.append(Change("venv", venv, "absent", "a venv", "the system's Python belongs to the distribution"))
+    changes += ctx.file_changes(files)
+    wheels = _wheel_changes(seen, pins)
+    changes += wheels
+    packages = list(ctx.distribution["venv_packages"])
+    inputs = {
+        "venv": venv,
+        "files": [file.as_input() for file in files],
+        "lock": f"{venv}/requirements.lock",
+        "index_url": index_url(ctx),
+        # pip refuses an index over http unless it is told; the lock's hashes are what the wheels are trusted by.
+        "trusted_host": urllib.parse.urlsplit(index_url(ctx)).hostname if index_url(ctx).startswith("http:") else None,
+        "packages": packages,
+        "missing": ctx.missing(packages),
+        "reinstall": [change.subject for change in wheels],
+    }
+    return Step("pytorch", tuple(changes), inputs, tuple(files))
+
+
+def pytorch_refusals(ctx: PlanContext) -> list[Refusal]:
+    """Return what is wrong with the lock or the interpreter, before anything is changed."""
+    torch = ctx.release["torch"]
+    tag = ctx.area("python")["tag"]
+    wanted = {normalize(name): version for name, version in torch["packages"].items()}
+    if ctx.lock is None:
+        return [_lock_refusal("no pytorch_lock_file is set", wanted)]
+    pins = lock_pins(ctx.lock)
+    refusals = [
+        _lock_refusal(f"{name} is {pins.get(name, 'not in the lock')}", wanted)
+        for name, version in wanted.items()
+        if pins.get(name) != version
+    ]
+    if "numpy" in pins and torch["numpy"] == "<2" and int(pins["numpy"].split(".")[0]) >= 2:
+        refusals.append(
+            _lock_refusal(f"numpy is {pins['numpy']}, torch {wanted['torch']} was built for numpy 1", wanted)
+        )
+    if _without_hash(ctx.lock):
+        refusals.append(_lock_refusal("without --hash: " + ", ".join(_without_hash(ctx.lock)), wanted))
+    if torch["pythons"] and tag not in torch["pythons"]:
+        refusals.append(
+            Refusal(
+                "py.abi_supported",
+                ctx.area("python")["executable"],
+                f"Python {ctx.snapshot['python']['version']} ({tag})",
+                "one of " + ", ".join(torch["pythons"]),
+                f"the index {torch['index_tag']} has no wheel for {tag}; use a distribution with one of those Pythons",
+            )
+        )
+    return refusals
+
+
+def _lock_refusal(seen: str, wanted: dict[str, str]) -> Refusal:
+    pins = ", ".join(f"{name}=={version}" for name, version in wanted.items())
+    return Refusal(
+        "py.lock",
+        "pytorch_lock_file",
+        seen,
+        f"a lock with {pins} and a --hash for every line",
+        "make the lock as docs/wheels.md says and name it in pytorch_lock_file",
+    )
+
+
+def _without_hash(lock: str) -> list[str]:
+    logical = lock.replace("\\\n", " ").splitlines()
+    return [line.split("==")[0] for line in logical if _PIN.match(line) and "--hash=sha256:" not in line]
+
+
+def _files(ctx: PlanContext, venv: str, lock: str, pins: dict[str, str]) -> list[ManagedFile]:
+    constraints = "".join(f"{name}=={version}\n" for name, version in sorted(pins.items()))
+    config = f"[global]\nconstraint = {venv}/constraints.txt\n"
+    return [
+        ManagedFile(f"{venv}/requirements.lock", lock, "every wheel by version and SHA-256"),
+        ManagedFile(f"{venv}/constraints.txt", constraints, "a later pip in this venv keeps these versions"),
+        ManagedFile(f"{venv}/pip.conf", config, "pip of this venv reads the constraints without being asked"),
+    ]
+
+
+def _wheel_changes(seen: dict[str, t.Any] | None, pins: dict[str, str]) -> list[Change]:
+    distributions = {
+        normalize(name): str(entry["version"]) for name, entry in ((seen or {}).get("distributions") or {}).items()
+    }
+    return [
+        Change("wheel", name, distributions.get(name, "absent"), version, "pinned by the lock")
+        for name, version in pins.items()
+        if distributions.get(name) != version
+    ]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuse what cannot end well, before anything is changed: each says what to do."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
+from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
+
+GIB = 1024**3
+
+
+def value_refusal(problem: str) -> Refusal:
+    """Return the refusal of a value that cannot be used. problem: a sentence that names it."""
+    return Refusal(
+        "profile.value", "inventory", problem, "a value that can be used", "correct it in the inventory or in -e"
+    )
+
+
+def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
+    """Return what is wrong with the profile itself, whatever the node is."""
+    refusals = [value_refusal(problem) for problem in profile.problems]
+    if refusals:
+        return refusals
+    for kind, option, lookup in (
+        ("ROCm release", "rocm_release", catalog.release),
+        ("GPU model", "gpu_model", catalog.gpu),
+    ):
+        try:
+            lookup(profile[option])
+        except UnknownEntry as error:
+            refusals.append(
+                Refusal(
+                    "profile.unknown",
+                    option,
+                    f"{option} is {profile[option]!r}",
+                    f"a {kind} of the catalog: {', '.join(error.known)}",
+                    f"set {option} to one of them, or add a file to the catalog",
+                )
+            )
+    if refusals:
+        return refusals
+    known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
+    refusals += [
+        Refusal(
+            "profile.usecase",
+            "rocm_usecases",
+            f"use case {usecase!r}",
+            ", ".join(sorted(known)),
+            "take it out of rocm_usecases, or use one of those",
+        )
+        for usecase in profile["rocm_usecases"]
+        if usecase not in known
+    ]
+    if profile["rocm_method"] == "amdgpu_install" and len(str(profile["rocm_installer_sha256"])) != 64:
+        refusals.append(
+            Refusal(
+                "rocm.installer_unpinned",
+                "rocm_installer_sha256",
+                f"{profile['rocm_installer_sha256']!r}",
+                "the SHA-256 of the amdgpu-install package, 64 hexadecimal digits",
+                "fetch the package once, check it, and set rocm_installer_sha256; or set rocm_method to repository",
+            )
+        )
+    return refusals
+
+
+def node_refusals(ctx: PlanContext) -> list[Refusal]:
+    """Return what is wrong with the node for any use: its system, its release, its GPUs."""
+    system = ctx.area("os")
+    try:
+        versions = ctx.catalog.distribution(system.get("id"))["versions"]
+    except UnknownEntry as error:
+        return [
+            Refusal(
+                "os.unsupported",
+                "distribution",
+                str(system.get("pretty_name") or system.get("id")),
+                "one of " + ", ".join(error.known),
+                "this distribution is not supported yet; install one that is",
+            )
+        ]
+    if system["version_id"] not in versions:
+        return [
+            Refusal(
+                "os.release_unsupported",
+                "distribution",
+                str(system["pretty_name"]),
+                f"{ctx.distribution['title']} {', '.join(sorted(versions))}",
+                "install one of these releases",
+            )
+        ]
+    supported = f"{system['id']}-{system['version_id']}"
+    if supported not in ctx.release["kernels"]:
+        return [
+            Refusal(
+                "os.release_for_rocm",
+                f"ROCm {ctx.release['release']}",
+                str(system["pretty_name"]),
+                ", ".join(sorted(ctx.release["kernels"])),
+                "choose a rocm_release that AMD has for this distribution",
+            )
+        ]
+    return _gpu_refusals(ctx)
+
+
+def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
+    gpus = ctx.area("pci").get("gpus") or []
+    wanted = set(ctx.gpu["pci_ids"])
+    seen = [f"{gpu['vendor']}:{gpu['device']}" for gpu in gpus]
+    if wanted & set(seen):
+        return []
+    return [
+        Refusal(
+            "gpu.none",
+            ctx.gpu["title"],
+            "no such GPU on PCI; seen: " + (", ".join(sorted(set(seen))) or "none of AMD's"),
+            "at least one of " + ", ".join(sorted(wanted)),
+            "look at `lspci -nn -d 1002:`; check that the card is seated and powered, or set gpu_model",
+        )
+    ]
+
+
+def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
+    """Return what stands against changing packages or the driver on the node now."""
+    refusals: list[Refusal] = []
+    if {"rocm_purge", "rocm"} & set(roles):
+        refusals += _users_of_gpus(ctx)
+    if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
+        refusals += _unfinished_packages(ctx)
+    refusals += _space(ctx, roles)
+    return refusals
+
+
+def _users_of_gpus(ctx: PlanContext) -> list[Refusal]:
+    processes = ctx.snapshot.get("gpu_processes") or []
+    if not processes:
+        return []
+    named = ", ".join(f"{entry['name']} (pid {entry['pid']}, uid {entry['uid']})" for entry in processes[:8])
+    return [
+        Refusal(
+            "gpu.in_use",
+            "/dev/kfd",
+            f"held open by {named}",
+            "no process that uses a GPU",
+            "let the jobs end or stop them, then run again",
+        )
+    ]
+
+
+def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
+    begun = {
+        name for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun" for name in run["packages"]
+    }
+    foreign = sorted(
+        f"{name} ({row['status'].strip()})"
+        for name, row in ctx.packages.items()
+        if row["status"][1:2] not in ("i", "c", "n") and name not in begun and not ctx.families.is_family_name(name)
+    )
+    if not foreign:
+        return []
+    return [
+        Refusal(
+            "dpkg.unfinished",
+            "dpkg",
+            "half installed, neither ROCm's nor begun by us: " + ", ".join(foreign),
+            "every package installed or removed wholly",
+            "run `dpkg --audit` and `apt-get -f install` on the node, and look at what they say",
+        )
+    ]
+
+
+def _space(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
+    needs = []
+    if "rocm" in roles:
+        needs.append(("/opt", int(ctx.profile["preflight_rocm_space_gib"])))
+    if "pytorch" in roles:
+        needs.append((str(ctx.profile["pytorch_venv"]), int(ctx.profile["preflight_pytorch_space_gib"])))
+    space = ctx.area("space")
+    refusals = []
+    for path, gib in needs:
+        free = (space.get(path) or {}).get("free_bytes")
+        if free is not None and free < gib * GIB:
+            refusals.append(
+                Refusal(
+                    "space",
+                    path,
+                    f"{free / GIB:.1f} GiB free",
+                    f"{gib} GiB",
+                    "make room, or lower preflight_rocm_space_gib or preflight_pytorch_space_gib if you know better",
+                )
+            )
+    return refusals

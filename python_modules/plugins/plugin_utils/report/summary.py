@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell results in words: one sentence for a node, one table for a run."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as c
+import typing as t
+
+Json = c.Mapping[str, t.Any]
+
+# What a sentence and a table name one by one; results.json has them all.
+TOLD = 5
+
+
+def is_decisive(check: Json) -> bool:
+    """Say whether a check keeps its node from the verdict pass."""
+    return check["outcome"] == "fail" or (check["outcome"] == "unknown" and bool(check["required"]))
+
+
+def check_sentence(check: Json) -> str:
+    """Return a check in one line: what, where, seen, wanted, read from."""
+    subject = f" {check['subject']}" if check["subject"] else ""
+    observed = check["observed"] or check["outcome"]
+    wanted = f", expected {check['expected']}" if check["expected"] else ""
+    reason = f": {check['reason']}" if check["reason"] else ""
+    evidence = f" [{check['evidence']}]" if check["evidence"] else ""
+    return f"{check['id']}{subject}: {observed}{wanted}{reason}{evidence}"
+
+
+def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
+    """Return why a node has its verdict, in one line."""
+    counts = collections.Counter(check["outcome"] for check in checks)
+    if verdict == "pass":
+        warned = f", {counts['warn']} warned of" if counts["warn"] else ""
+        return f"{counts['ok']} checks are well{warned}, {counts['skipped']} do not apply"
+    outcome = "fail" if verdict == "fail" else "unknown"
+    names = [check["id"] for check in checks if is_decisive(check) and check["outcome"] == outcome]
+    listed = ", ".join(dict.fromkeys(names))
+    what = "failed" if outcome == "fail" else "could not be judged"
+    return f"{len(names)} of {len(checks)} checks {what}: {listed}"
+
+
+def failure_message(host: str, verdict: str, checks: c.Sequence[Json]) -> str:
+    """Return what Ansible prints of a node that did not pass: each decisive check with what to do."""
+    decisive = [check for check in checks if is_decisive(check)]
+    lines = [f"{host} is {verdict}: {verdict_reason(verdict, checks)}"]
+    for check in decisive[: 2 * TOLD]:
+        lines += [f"- {check_sentence(check)}", f"    do: {check['remedy']}"]
+    if len(decisive) > 2 * TOLD:
+        lines.append(f"and {len(decisive) - 2 * TOLD} more; the run's report has them all")
+    return "\n".join(lines)
+
+
+def summary_table(results: Json) -> str:
+    """Return the end of a run: a line for each node, below it what failed there."""
+    nodes = results["nodes"]
+    width = max([len("node"), *(len(host) for host in nodes)])
+    lines = [f"{'node':<{width}}  {'verdict':<12}  why"]
+    for host, node in nodes.items():
+        lines.append(f"{host:<{width}}  {node['verdict']:<12}  {node['reason']}")
+        decisive = [check for check in node["checks"] if is_decisive(check)]
+        lines += [f"{'':<{width}}    {check_sentence(check)}" for check in decisive[:TOLD]]
+        if len(decisive) > TOLD:
+            lines.append(f"{'':<{width}}    and {len(decisive) - TOLD} more")
+    counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
+    lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
+    return "\n".join(lines)

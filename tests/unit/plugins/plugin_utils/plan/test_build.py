@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import copy
+import json
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import ROLES, watched_paths
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.text import plan_text
+
+from . import made
+
+
+def roles(plan: dict[str, t.Any]) -> list[str]:
+    return [step["role"] for step in plan["steps"]]
+
+
+def changes(plan: dict[str, t.Any], kind: str) -> dict[str, dict[str, str]]:
+    return {change["subject"]: change for step in plan["steps"] for change in step["changes"] if change["kind"] == kind}
+
+
+def test_a_bare_node_gets_every_role_but_the_purge_in_order() -> None:
+    plan = made.plan(made.bare(), bringup_reboot=True)
+    assert not plan["refusals"]
+    assert roles(plan) == ["preflight", "rocm", "mpi", "pytorch", "reboot", "rccl", "deepspeed"]
+
+
+def test_an_old_node_is_purged_first() -> None:
+    assert roles(made.plan(made.old()))[:3] == ["preflight", "rocm_purge", "rocm"]
+
+
+def test_every_change_has_a_reason() -> None:
+    plan = made.plan(made.old(), bringup_reboot=True)
+    assert all(change["reason"] for step in plan["steps"] for change in step["changes"])
+
+
+def test_a_node_that_is_as_planned_has_no_steps() -> None:
+    plan = made.plan(made.converged(), bringup_reboot=True)
+    assert plan["steps"] == []
+    assert not plan["reboot"]["needed"]
+    assert "nothing to do" in plan_text(plan)
+
+
+def test_force_enters_every_role_of_a_converged_node_without_changes_probe_or_reboot() -> None:
+    plan = made.plan(made.converged(), bringup_force=True, bringup_reboot=True)
+    assert roles(plan) == list(ROLES)
+    assert not any(step["changes"] for step in plan["steps"])
+
+
+def test_only_limits_the_steps() -> None:
+    assert roles(made.plan(made.bare(), bringup_only=["rccl", "deepspeed"])) == ["preflight", "rccl", "deepspeed"]
+
+
+def test_a_role_that_does_not_exist_is_refused_by_name() -> None:
+    plan = made.plan(made.bare(), bringup_only=["rcl"])
+    assert [refusal["id"] for refusal in plan["refusals"]] == ["profile.only"]
+    assert plan["steps"] == []
+
+
+def test_reboot_is_planned_only_when_allowed_and_said_otherwise() -> None:
+    plan = made.plan(made.old())
+    assert "reboot" not in roles(plan)
+    assert plan["reboot"]["needed"]
+    assert "bringup_reboot is false" in plan_text(plan)
+
+
+def test_a_pending_reboot_alone_is_a_plan_of_one_step() -> None:
+    snapshot = made.converged()
+    snapshot["modules"]["amdgpu"]["version"] = "5.16.9.22.20"
+    assert roles(made.plan(snapshot, bringup_reboot=True)) == ["reboot"]
+
+
+def test_every_managed_file_is_watched() -> None:
+    for given in (
+        {},
+        {"gpu_access": "udev"},
+        {"rccl_topology_mode": "always"},
+        {"pytorch_venv": "/srv/venv", "deepspeed_directory": "/srv/ds"},
+    ):
+        plan = made.plan(made.bare(), **given)
+        assert {file["path"] for file in plan["files"]} <= set(watched_paths(made.profile(**given)))
+
+
+def managed_files() -> list[str]:
+    return [file["path"] for file in made.plan(made.bare())["files"]]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"sha256": "0"}, {"mode": "0666"}, {"owner": "deploy"}, {"group": "deploy"}, {"type": "absent"}, {"type": "link"}],
+    ids=str,
+)
+@pytest.mark.parametrize("path", managed_files())
+def test_each_managed_file_tampered_with_is_a_change_of_its_own_role(path: str, damage: dict[str, str]) -> None:
+    snapshot = made.converged()
+    snapshot["watch"][path].update(damage)
+    plan = made.plan(snapshot)
+    owner = next(file["role"] for file in plan["files"] if file["path"] == path)
+    assert [step["role"] for step in plan["steps"]] == ["preflight", owner]
+    assert list(changes(plan, "file")) == [path]
+
+
+@pytest.mark.parametrize("name", sorted(made.plan(made.bare())["packages"]))
+def test_each_managed_package_that_lacks_is_a_change(name: str) -> None:
+    snapshot = made.converged()
+    del snapshot["dpkg"]["packages"][name]
+    assert list(changes(made.plan(snapshot), "package")) == [name]
+
+
+def test_a_lifted_hold_is_set_again_and_nothing_else() -> None:
+    snapshot = made.converged()
+    snapshot["dpkg"]["packages"]["amdgpu-dkms"].update(hold=False, status="ii ")
+    plan = made.plan(snapshot)
+    assert [
+        (change["kind"], change["subject"])
+        for step in plan["steps"]
+        if step["role"] == "rocm"
+        for change in step["changes"]
+    ] == [("hold", "amdgpu-dkms")]
+
+
+def test_a_swapped_wheel_is_planned_back() -> None:
+    snapshot = made.converged()
+    snapshot["python_envs"][0]["distributions"]["torch"]["version"] = "2.9.1"
+    assert changes(made.plan(snapshot), "wheel")["torch"]["before"] == "2.9.1"
+
+
+def test_the_plan_is_a_function_of_its_inputs_and_plain_data() -> None:
+    snapshot = made.old()
+    untouched = copy.deepcopy(snapshot)
+    first = made.plan(snapshot)
+    assert snapshot == untouched
+    assert json.loads(json.dumps(first)) == made.plan(snapshot)
+
+
+def test_the_playbook_applies_the_roles_in_the_plans_order() -> None:
+    tasks = yaml.safe_load((made.REPOSITORY / "playbooks" / "tasks" / "apply.yml").read_text(encoding="utf-8"))
+    applied = [task["ansible.builtin.include_role"]["name"] for task in tasks if "ansible.builtin.include_role" in task]
+    assert applied == roles(made.plan(made.old(), bringup_reboot=True))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import all_options, build_profile
+
+OPTIONS = all_options(default_catalog())
+
+
+def test_every_option_has_a_value_without_a_word_from_the_site() -> None:
+    profile = build_profile(OPTIONS, {})
+    assert profile.problems == ()
+    assert set(profile) == set(OPTIONS)
+    assert profile["rocm_release"] == "5.4.2"
+    assert profile["gpu_count"] is None
+
+
+@pytest.mark.parametrize("value", [6.1, 5, None, True], ids=str)
+def test_a_version_that_yaml_made_a_number_is_named_with_what_to_write(value: object) -> None:
+    problems = build_profile(OPTIONS, {"rocm_release": value}).problems
+    if value is None:
+        # An empty value in an inventory is no number, but it is no release either.
+        assert problems == () or "rocm_release" in problems[0]
+        return
+    assert len(problems) == 1
+    assert f"rocm_release is {value!r}" in problems[0]
+    assert 'rocm_release: "5.4.2"' in problems[0]
+
+
+WRONG: list[tuple[str, t.Any]] = [
+    ("gpu_count", "eight"),
+    ("gpu_hive_size", 3),
+    ("rocm_method", "curl"),
+    ("bringup_reboot", "perhaps"),
+    ("rccl_extra_env", ["NCCL_DEBUG"]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value))
+def test_a_value_of_the_wrong_kind_is_a_problem_that_names_the_option(name: str, value: t.Any) -> None:
+    assert any(name in problem for problem in build_profile(OPTIONS, {name: value}).problems)
+
+
+@pytest.mark.parametrize(("given", "read"), [("8", 8), (8, 8)], ids=["text of -e", "number"])
+def test_numbers_of_the_command_line_are_read(given: t.Any, read: int) -> None:
+    assert build_profile(OPTIONS, {"gpu_count": given})["gpu_count"] == read
+
+
+def test_what_is_no_option_is_left_alone() -> None:
+    assert "ansible_user" not in build_profile(OPTIONS, {"ansible_user": "deploy"})
