@@ -11,7 +11,7 @@ import re
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 _MODE = re.compile(r"0[0-7]{3}")
 
@@ -92,7 +92,7 @@ def diff_of(wanted: Wanted, seen: Seen) -> List[Dict[str, str]]:
             {
                 "before_header": wanted.path,
                 "after_header": wanted.path,
-                "before": "-> %s\n" % seen.target if seen.kind == "link" else _as_text(seen.content),
+                "before": _before_text(seen),
                 "after": _as_text(wanted.content),
             }
         )
@@ -153,44 +153,49 @@ def make_parents(folder: str, mode: int = 0o755) -> None:
 def apply_files(files: Sequence[Wanted], check_mode: bool, absent: Sequence[str] = ()) -> Dict[str, Any]:
     """Make the files as wanted and return changed, changed_paths and diff (a list).
 
-    absent: paths where no file and no link may be. Everything is looked at before the first file is written. Raises WriteError with every problem
-    found; one that comes up while writing names what was written before it.
+    absent: paths where no file and no link may be. Everything is looked at before the first change.
+    Raises WriteError with every problem found; one that comes up while writing names what was
+    changed before it.
     """
     found = problems_of(files) + problems_of_absent(absent, [item.path for item in files])
     if found:
         raise WriteError("nothing was written: " + "; ".join(found))
-    going = [(path, seen) for path in absent for seen in (look_at(path),) if seen.kind != "absent"]
-    todo: List[Tuple[Wanted, Seen]] = []
-    for item in files:
-        try:
-            seen = look_at(item.path)
-        except OSError as error:
-            raise WriteError(
-                "nothing was written: cannot read %s: %s (errno %s)" % (item.path, error.strerror, error.errno)
-            ) from error
-        if difference(item, seen):
-            todo.append((item, seen))
+    todo = [(item, seen) for item, seen in ((item, _seen(item.path)) for item in files) if difference(item, seen)]
+    going = [(path, seen) for path, seen in ((path, _seen(path)) for path in absent) if seen.kind != "absent"]
     done: List[str] = []
-    for item, _seen in todo:
-        if not check_mode:
-            try:
+    try:
+        for item, _before in todo:
+            if not check_mode:
                 write_file(item)
-            except WriteError as error:
-                raise WriteError("%s; written before it: %s" % (error, ", ".join(done) or "nothing")) from error
-        done.append(item.path)
-    for path, _seen in going:
-        if not check_mode:
-            try:
-                os.unlink(path)
-            except OSError as error:
-                raise WriteError("cannot remove %s: %s (errno %s)" % (path, error.strerror, error.errno)) from error
-        done.append(path)
+            done.append(item.path)
+        for path, _before in going:
+            if not check_mode:
+                _remove(path)
+            done.append(path)
+    except WriteError as error:
+        raise WriteError("%s; changed before it: %s" % (error, ", ".join(done) or "nothing")) from error
     diff = [entry for item, seen in todo for entry in diff_of(item, seen)]
-    diff += [
-        {"before_header": path, "after_header": path, "before": _as_text(seen.content), "after": ""}
-        for path, seen in going
-    ]
+    diff.extend(
+        {"before_header": path, "after_header": path, "before": _before_text(seen), "after": ""} for path, seen in going
+    )
     return {"changed": bool(done), "changed_paths": done, "diff": diff}
+
+
+def _seen(path: str) -> Seen:
+    try:
+        return look_at(path)
+    except OSError as error:
+        raise WriteError(
+            "nothing was written: cannot read %s: %s (errno %s)" % (path, error.strerror, error.errno)
+        ) from error
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+        _sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise WriteError("cannot remove %s: %s (errno %s)" % (path, error.strerror, error.errno)) from error
 
 
 def _problems_of_one(item: Wanted) -> List[str]:
@@ -215,6 +220,10 @@ def _problems_of_one(item: Wanted) -> List[str]:
     if not os.path.isdir(folder):
         found.append("its parent %s is not a directory; move it away" % folder)
     return found
+
+
+def _before_text(seen: Seen) -> str:
+    return "-> %s\n" % seen.target if seen.kind == "link" else _as_text(seen.content)
 
 
 def _as_text(content: bytes) -> str:

@@ -198,6 +198,7 @@ def system_files() -> dict[str, Content]:
         "/sys/class/net/lo": "-> ../../devices/virtual/net/lo",
         "/sys/devices/virtual/net/lo/operstate": "unknown\n",
         "/sys/devices/virtual/net/lo/mtu": "65536\n",
+        "/sys/devices/virtual/net/lo/speed": "10\n",
         "/var/lib/instinct-bringup/runs/20261201.json": '{"schema": 1, "state": "finished", "packages": ["rccl"], "steps": ["rocm"]}',
         "/sys/class/dmi/id/sys_vendor": "Maker of servers\n",
     }

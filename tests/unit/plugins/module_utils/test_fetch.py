@@ -34,7 +34,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(302, b"", {"Location": "/private"})
         elif name == "elsewhere":
             # The same server under another name: credentials must not go there.
-            self.answer(302, b"", {"Location": f"http://localhost:{self.server.server_address[1]}/private"})
+            self.answer(302, b"", {"Location": f"http://localhost:{self.connection.getsockname()[1]}/private"})
         elif name == "missing":
             self.answer(404, b"")
         else:

@@ -85,6 +85,34 @@ def test_a_path_given_twice_is_said_once() -> None:
     ]
 
 
+def test_what_must_be_absent_is_removed_once_and_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("the site's\n", encoding="ascii")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (tmp_path / "file").write_text("old\n", encoding="ascii")
+    absent = [str(tmp_path / name) for name in ("link", "file", "never-there")]
+    expected = apply_files([], check_mode=True, absent=absent)
+    assert expected["changed_paths"] == absent[:2]
+    assert [entry["before"] for entry in expected["diff"]] == [f"-> {tmp_path / 'target'}\n", "old\n"]
+    assert (tmp_path / "file").exists()
+    assert apply_files([], check_mode=False, absent=absent) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["target"]
+    assert not apply_files([], check_mode=False, absent=absent)["changed"]
+
+
+@pytest.mark.parametrize(
+    ("absent", "said"),
+    [
+        ("/nowhere/x", "wanted both as a file and absent"),
+        ("etc/x", "want an absolute path"),
+        ("/etc", "only files and links are removed"),
+    ],
+)
+def test_what_cannot_be_absent_is_said_before_anything_is_written(absent: str, said: str) -> None:
+    with pytest.raises(WriteError, match=said):
+        apply_files([wanted("/nowhere/x")], check_mode=False, absent=[absent])
+    assert not Path("/nowhere").exists()
+
+
 def test_a_failed_write_leaves_no_trace(tmp_path: Path) -> None:
     (tmp_path / "file").mkdir()
     with pytest.raises(WriteError, match="cannot write"):

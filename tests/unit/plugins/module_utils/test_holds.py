@@ -18,13 +18,14 @@ class Dpkg:
     def __init__(self, wants: dict[str, str], deaf: bool = False) -> None:
         self.wants = wants
         self.deaf = deaf
+        self.versions: dict[str, str] = {}
         self.calls: list[list[str]] = []
 
     def __call__(self, argv: Sequence[str]) -> Result:
         self.calls.append(list(argv))
         if argv[0] == "dpkg-query":
             rows = [
-                f"{name}\t{name.split(':')[0]}\tamd64\t1\t{want[0]}i \t{want}\tinstalled"
+                f"{name}\t{name.split(':')[0]}\tamd64\t{self.versions.get(name, '1')}\t{want[0]}i \t{want}\tinstalled"
                 for name, want in self.wants.items()
             ]
             return Result(0, "\n".join(rows), "")
@@ -46,6 +47,14 @@ def test_a_package_of_two_architectures_is_held_in_both() -> None:
     dpkg = Dpkg({"libdrm-amdgpu1:amd64": "install", "libdrm-amdgpu1:i386": "install"})
     set_holds(dpkg, ["libdrm-amdgpu1"], "held", check_mode=False)
     assert set(dpkg.wants.values()) == {"hold"}
+
+
+def test_packages_are_also_meant_by_the_pattern_of_their_version() -> None:
+    dpkg = Dpkg({"rocm-core": "install", "rccl": "install", "linux-image-generic": "install"})
+    dpkg.versions = {"rccl": "2.13.4.50402-104~22.04"}
+    done = set_holds(dpkg, ["rocm-core"], "held", check_mode=False, versions=["*.50402-*"])
+    assert done["packages"] == ["rccl", "rocm-core"]
+    assert dpkg.wants["linux-image-generic"] == "install"
 
 
 def test_freeing_leaves_other_holds_and_unknown_names() -> None:

@@ -76,6 +76,15 @@ def test_an_opt_on_the_network_is_not_looked_at(plant: Plant) -> None:
     ]
 
 
+def test_a_tree_that_is_a_mount_is_named_rather_than_missed(plant: Plant) -> None:
+    tree = plant(FILES)
+    tree.far["/opt/rocm-5.4.2"] = "nfs4"
+    seen = opt_rocm.read_opt(tree)
+    assert seen is not None
+    assert [entry["path"] for entry in seen["trees"]] == ["/opt/rocm-5.1.3"]
+    assert {"area": "opt", "path": "/opt/rocm-5.4.2"}.items() <= tree.problems()[0].items()
+
+
 def test_counting_is_bounded(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opt_rocm, "MAX_ENTRIES", 3)
     tree = plant({"/var/lib/dpkg/info": None, **{f"/opt/rocm-1/{number}": "" for number in range(9)}})

@@ -18,7 +18,9 @@ Metadata-Version: 2.1
 Name: pytorch_triton.rocm
 Version: 2.0.2
 Requires-Dist: filelock
-Requires-Dist: numpy (<2) ; extra == "x"
+Requires-Dist: numpy (<2) ; python_version < "3.12"
+Requires-Dist: pytest ; extra == "testing"
+Requires-Dist: mypy ; (python_version < "4") and extra == 'testing'
 
 Version: 9 (this is the description)
 Requires-Dist: not-a-field
@@ -50,7 +52,10 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
             "exists": True,
             "python": "3.11.2",
             "distributions": {
-                "pytorch-triton-rocm": {"version": "2.0.2", "requires": ["filelock", 'numpy (<2) ; extra == "x"']},
+                "pytorch-triton-rocm": {
+                    "version": "2.0.2",
+                    "requires": ["filelock", 'numpy (<2) ; python_version < "3.12"'],
+                },
                 "torch": {"version": "2.0.1+rocm5.4.2", "requires": []},
             },
             "torch": {"version": "2.0.1+rocm5.4.2", "hip": "5.4.22803-474e8620", "cuda": None},
@@ -65,6 +70,13 @@ def test_one_that_is_not_there(plant: Plant) -> None:
         {"path": VENV, "exists": False, "python": None, "distributions": {}, "torch": None}
     ]
     assert tree.problems() == []
+
+
+def test_one_on_the_network_is_neither_there_nor_not(plant: Plant) -> None:
+    tree = plant({f"{VENV}/pyvenv.cfg": ""})
+    tree.far["/opt/instinct"] = "nfs"
+    assert python_env.read_environments(tree, [VENV])[0]["exists"] is None
+    assert "type nfs" in tree.problems()[0]["message"]
 
 
 def test_a_broken_distribution_and_a_second_copy_are_problems(plant: Plant) -> None:

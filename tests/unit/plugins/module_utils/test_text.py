@@ -81,7 +81,7 @@ def test_a_longer_file_than_allowed_is_a_problem(plant: Plant) -> None:
 
 @pytest.mark.parametrize(
     ("content", "number"),
-    [("16\n", 16), ("-1\n", -1), ("0x10\n", None), ("1_0\n", None), ("\n", None), ("٣\n", None)],
+    [("16\n", 16), ("-1\n", -1), ("0x10\n", None), ("1_0\n", None), ("\n", None), ("٣\n", None), ("9" * 99, None)],
 )
 def test_numbers_are_what_a_kernel_writes(plant: Plant, content: str, number: int | None) -> None:
     tree = plant({"/number": content})
@@ -102,6 +102,18 @@ def test_a_network_mount_is_named_and_never_entered(plant: Plant) -> None:
     assert tree.stat("/opt/shared") is None
     assert tree.read_text("opt", "/opt/own") == "y"
     assert {entry["message"] for entry in tree.problems()} == {"/opt/shared is a mount of type nfs4: not looked at"}
+
+
+def test_presence_tells_nothing_from_not_looked_at(plant: Plant) -> None:
+    tree = plant({"/file": "", "/dangling": "-> /nowhere", "/loop": "-> /loop", "/far/x": ""})
+    tree.far["/far"] = "nfs"
+    assert [tree.presence(path) for path in ("/file", "/dangling", "/gone/too", "/file/below")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [tree.presence(path) for path in ("/loop", "/far/x")] == [None, None]
 
 
 def test_many_problems_of_an_area_are_counted_in_one(plant: Plant) -> None:

@@ -42,5 +42,16 @@ def test_a_user_whom_only_the_name_service_knows_is_not_local(plant: Plant) -> N
     assert seen["no-such-user"] == {"exists": False, "local": False, "uid": None, "gid": None, "groups": []}
 
 
+def test_an_unreadable_file_is_not_nobody(plant: Plant) -> None:
+    tree = plant({"/etc/passwd": b"\0", "/etc/group": b"\0"})
+    local = users.read_local(tree)
+    assert users.read_users(tree, local, ["deploy"], live=False) == {"deploy": None}
+    assert users.read_groups(local) is None
+    root = users.read_users(tree, local, ["root"], live=True)["root"]
+    assert root is not None
+    assert (root["exists"], root["local"]) == (True, None)
+    assert [problem["path"] for problem in tree.problems()] == ["/etc/passwd", "/etc/group"]
+
+
 def test_without_an_access_group_there_is_no_number() -> None:
     assert users.read_groups(users.LocalAccounts("", "video:x:44:\n")) == {"video": 44}
