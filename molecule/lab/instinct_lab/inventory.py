@@ -18,13 +18,13 @@ _HEADER = "# Written by the lab (make lab); changes here are lost.\n"
 
 
 def write(cluster: list[nodes.Node]) -> Path:
-    """Write hosts.yml and group_vars/all.yml and return the path of the first."""
+    """Write hosts.yml and group_vars/gpu_nodes.yml and return the path of the first."""
     info = mirror_info()
     hosts = {node.name: host_variables(node, info) for node in cluster}
     folder = settings.INVENTORY_DIR
     (folder / "group_vars").mkdir(mode=0o755, parents=True, exist_ok=True)
     _dump(folder / "hosts.yml", {"all": {"children": {"gpu_nodes": {"hosts": hosts}}}})
-    _dump(folder / "group_vars" / "all.yml", group_variables(info))
+    _dump(folder / "group_vars" / "gpu_nodes.yml", group_variables(info))
     return folder / "hosts.yml"
 
 
@@ -66,6 +66,9 @@ def group_variables(info: dict[str, Any]) -> dict[str, Any]:
         "bringup_users": [settings.SSH_USER],
         "rocm_base_url": settings.MIRROR_URL,
         "pytorch_base_url": f"{settings.MIRROR_URL}/whl",
+        # The mirror's packages and wheels have the real names and next to no content.
+        "preflight_rocm_space_gib": 1,
+        "preflight_pytorch_space_gib": 1,
     }
     if "key_fingerprint" in info:
         variables["rocm_key_fingerprint"] = info["key_fingerprint"]

@@ -195,7 +195,7 @@ def _trees(ctx: PlanContext, purge: _Purge) -> None:
         path = str(tree["path"])
         if path == f"/opt/rocm-{ctx.release['release']}":
             continue
-        owners = ", ".join(tree["owners"][:3]) or "no package"
+        owners = ", ".join((tree["owners"] or [])[:3]) or "no package"
         before = f"owned by {owners}; {tree['unowned_files']} files without a package"
         purge.add("tree", path, before, "what is left of another release; the manifest lists every file")
 
