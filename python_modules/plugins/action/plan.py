@@ -14,7 +14,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.text import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import plan_for_host
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
 
-
 ARGUMENTS = {"run_dir": {"type": "path", "required": True}, "again": {"type": "bool", "default": False}}
 
 

@@ -15,8 +15,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import Che
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import Planned, plan_for_host
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import write_node
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import (
+    decisive,
     failure_message,
-    is_decisive,
     verdict_reason,
 )
 
@@ -52,7 +52,7 @@ class ActionModule(ActionBase):
             changed=False,
             verdict=outcome,
             counts=dict(collections.Counter(entry.outcome for entry in results)),
-            problems=[entry for entry in checks if is_decisive(entry)],
+            problems=decisive(checks),
         )
         if outcome != "pass":
             result.update(failed=True, msg=failure_message(host, outcome, checks))

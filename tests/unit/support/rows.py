@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from support.snapshots import Json, Node, node
+from support.machines import Json
+from support.snapshots import Node, node
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import OUTCOMES, CheckResult
 

@@ -17,6 +17,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
 
 CMDLINE = "/proc/cmdline"
+# A container shows the command line of the kernel that it shares, which is the one that counts.
+CONTAINERS = ("docker", "lxc", "podman", "systemd-nspawn")
 
 
 @check(
@@ -61,7 +63,7 @@ def iommu_pt(context: CheckContext) -> c.Iterator[Finding]:
     """Read iommu= from the running command line: active, pending a reboot, overridden by a later word, or absent."""
     virtualization = (context.snapshot.get("system") or {}).get("virtualization")
     kernel = context.snapshot["kernel"]
-    if virtualization:
+    if virtualization and virtualization not in CONTAINERS:
         yield skipped(f"a {virtualization} guest has no IOMMU of its own to set")
         return
     if kernel.get("cmdline") is None:

@@ -16,7 +16,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
     unknown,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
-from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.vendor import planned_file
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import TOPOLOGY_PATH
 
 
@@ -42,16 +41,13 @@ def gpu_addresses(text: str) -> list[str]:
     remedy="Run site.yml, which renders the file from the machine. A file of another machine is worse than none.",
 )
 def topo_matches_host(context: CheckContext) -> c.Iterator[Finding]:
-    """Compare the GPUs of the rendered topology file, as it lies on the node, with those on PCI."""
-    if planned_file(context, TOPOLOGY_PATH) is None:
-        yield skipped("no topology file is rendered: RCCL detects the same by itself, or the site wants none")
-        return
+    """Compare the GPUs of the topology file that lies on the node, whoever put it there, with those on PCI."""
     seen = context.snapshot["watch"].get(TOPOLOGY_PATH)
     expected = sorted(str(gpu["bdf"]).lower() for gpu in pci_gpus(context))
     if seen is None:
         yield unknown(context.problem(TOPOLOGY_PATH), TOPOLOGY_PATH, TOPOLOGY_PATH)
     elif seen["type"] == "absent":
-        yield Finding(FAIL, TOPOLOGY_PATH, "a file", "absent", f"{TOPOLOGY_PATH} is not there", TOPOLOGY_PATH)
+        yield skipped(f"{TOPOLOGY_PATH} is not there: RCCL goes by what it detects")
     elif seen.get("text") is None:
         yield unknown("the file is too large or not text", TOPOLOGY_PATH, TOPOLOGY_PATH)
     else:

@@ -13,8 +13,9 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import write_json
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.results import (
+    UNTOUCHED,
     assemble,
-    is_decided,
+    decision,
     node_entry,
     release_of,
     results_of,
@@ -28,14 +29,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder
     write_node,
 )
 
-# Seconds between two writings of results.json, and the part of the time that they may take.
-SHORTEST_PAUSE = 1.0
+# A writing of results.json that takes fewer seconds is repeated at once: nothing tells when the next event comes,
+# and what is not written by then is missing when the run is cut. A longer one may take this part of the time.
+QUICK = 0.01
 LARGEST_SHARE = 0.1
 # How much of a failed task's message a reason holds.
 MESSAGE_LINES = 3
 MESSAGE_LENGTH = 400
-# Actions and roles that change nothing on a node: where they fail the node is as it was.
-BEFORE_CHANGES = ("instinct.bringup.node_facts", "instinct.bringup.plan")
+# The role that only asks: where it fails the node is as it was.
 PREFLIGHT = "preflight"
 VERIFY = "instinct.bringup.verify"
 
@@ -49,6 +50,7 @@ class RunRecorder:
         self._entries: dict[str, dict[str, t.Any]] = {}
         self._planned: set[str] = set()
         self._next_write = 0.0
+        self._unwritten = False
 
     def start(self, run_dir: str | pathlib.Path) -> None:
         """Follow the run of a folder that the action run has made."""
@@ -58,23 +60,22 @@ class RunRecorder:
         }
         self.write_progress()
 
-    def planned(self, host: str) -> None:
-        """Note that a host has a plan: what fails from now on fails while it is applied."""
+    def planned(self, host: str) -> bool:
+        """Note that a host has a plan, and say whether it is its first: what fails from now on fails in applying it."""
+        first = host not in self._planned
         self._planned.add(host)
         self.refresh(host)
+        return first
 
     def failed(self, host: str, task: str, message: object, *, action: str = "", role: str = "") -> None:
         """Note a failed task, unless the action that failed has given the host its verdict itself."""
         if self.folder is None:
             return
         reason = f"{task}: {first_lines(message)}"
-        decided = is_decided(read_node(self.folder.path, host))
-        if action == VERIFY:
+        decided = decision(read_node(self.folder.path, host)) is not None
+        if action == VERIFY or host not in self._planned:
             if not decided:
-                self._decide(host, "unknown", reason)
-        elif action in BEFORE_CHANGES or host not in self._planned:
-            if not decided:
-                self._decide(host, "refused", reason)
+                self._decide(host, "unknown" if action == VERIFY else "refused", reason)
         else:
             self._decide(host, "refused" if role == PREFLIGHT else "apply_failed", reason)
         self.refresh(host)
@@ -86,11 +87,16 @@ class RunRecorder:
             self.refresh(host)
 
     def refresh(self, host: str) -> None:
-        """Read a host's record again and write the progress, if the last writing is long enough ago."""
+        """Read a host's record again."""
         if self.folder is None:
             return
         self._entries[host] = node_entry(read_node(self.folder.path, host), self.folder.info, ended=False)
-        if self._clock() >= self._next_write:
+        self._unwritten = True
+        self.tick()
+
+    def tick(self) -> None:
+        """Write the progress if there is some that is not written, and if the last writing is long enough ago."""
+        if self._unwritten and self._clock() >= self._next_write:
             self.write_progress()
 
     def write_progress(self) -> None:
@@ -98,12 +104,13 @@ class RunRecorder:
         if self.folder is None:
             return
         began = self._clock()
-        missing = [host for host, entry in self._entries.items() if not is_decided(entry)]
+        missing = [host for host, entry in self._entries.items() if entry["verdict"] == UNTOUCHED]
         release = release_of(self.folder)
         results = assemble(self._entries, rocm_release=release, complete=False, missing=missing)
         write_json(self.folder.path / "results.json", results)
-        ended = self._clock()
-        self._next_write = ended + max(SHORTEST_PAUSE, (ended - began) / LARGEST_SHARE)
+        self._unwritten = False
+        took = self._clock() - began
+        self._next_write = began if took < QUICK else began + took / LARGEST_SHARE
 
     def finish(self) -> dict[str, t.Any] | None:
         """Write the whole report and return results.json; None when there was no run of ours."""

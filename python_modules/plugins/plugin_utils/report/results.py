@@ -37,21 +37,41 @@ def node_entry(record: c.Mapping[str, t.Any], info: c.Mapping[str, t.Any], ended
     info: run.json. ended: whether the run came to its end, so that a node without a verdict was left out
     rather than not reached yet.
     """
-    verdict, reason = record.get("verdict"), str(record.get("reason") or "")
-    if verdict not in VERDICTS:
-        verdict, reason = UNTOUCHED, _why_untouched(info, ended)
+    plan = record.get("plan") or {}
+    verdict, reason = decision(record) or (UNTOUCHED, _why_untouched(plan, info, ended))
+    entries = plan.get("steps") or plan.get("refusals") or []
     return {
         "verdict": verdict,
         "reason": reason,
-        "plan": [_plan_entry(entry) for entry in record.get("plan") or []],
+        "plan": [_plan_entry(entry) for entry in entries],
         "checks": [{key: check.get(key, "") for key in CHECK_KEYS} for check in record.get("checks") or []],
     }
 
 
-def _why_untouched(info: c.Mapping[str, t.Any], ended: bool) -> str:
+def decision(record: c.Mapping[str, t.Any]) -> tuple[str, str] | None:
+    """Return the verdict of a node's record and why, None where the record holds none.
+
+    A plan that refuses is a verdict too.
+    """
+    verdict = record.get("verdict")
+    if verdict in VERDICTS:
+        return str(verdict), str(record.get("reason") or "")
+    refusals = (record.get("plan") or {}).get("refusals") or []
+    if refusals:
+        return "refused", "; ".join(
+            f"{refusal['subject']}: {refusal['seen']}, wanted {refusal['wanted']}" for refusal in refusals
+        )
+    return None
+
+
+def _why_untouched(plan: c.Mapping[str, t.Any], info: c.Mapping[str, t.Any], ended: bool) -> str:
     if info.get("check_mode"):
         return "check mode: nothing was changed, nothing was judged"
-    return "the run ended before it came to this node" if ended else "not reached yet"
+    if plan and info.get("verb") == "plan":
+        return "planned only"
+    if not ended:
+        return "planned, not verified yet" if plan else "not reached yet"
+    return "planned, but the run ended before it was verified" if plan else "the run ended before it came to this node"
 
 
 def _plan_entry(entry: c.Mapping[str, t.Any]) -> Json:
@@ -72,11 +92,6 @@ def _texts(values: c.Mapping[str, t.Any], keys: tuple[str, ...]) -> Json:
 def _short(value: t.Any) -> str:
     text = str(value)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … ({len(text)} characters)"
-
-
-def is_decided(record: c.Mapping[str, t.Any]) -> bool:
-    """Say whether a node's record holds a verdict that a run gave it."""
-    return record.get("verdict") in VERDICTS and record.get("verdict") != UNTOUCHED
 
 
 def assemble(nodes: c.Mapping[str, Json], *, rocm_release: str, complete: bool, missing: c.Iterable[str] = ()) -> Json:
@@ -104,7 +119,7 @@ def results_of(folder: RunFolder) -> Json:
     A run that was cut is complete only if every node has a verdict.
     """
     records = folder.read_nodes()
-    missing = [host for host, record in records.items() if not is_decided(record)]
+    missing = [host for host, record in records.items() if decision(record) is None]
     complete = bool(folder.info.get("finished")) or not missing
     entries = {host: node_entry(record, folder.info, complete) for host, record in records.items()}
     return assemble(entries, rocm_release=release_of(folder), complete=complete, missing=missing)

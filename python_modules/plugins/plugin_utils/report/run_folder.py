@@ -81,9 +81,10 @@ def read_snapshot(run_dir: pathlib.Path, host: str) -> dict[str, t.Any]:
 def new_record(host: str) -> dict[str, t.Any]:
     """Return the record of a node of which nothing is known yet.
 
-    plan: the steps as results.json has them, or the refusals. verdict: one of results.VERDICTS, or None.
+    plan: what the plan says (steps, refusals), None before there is one. verdict: one of results.VERDICTS, or
+    None as long as no run has given one.
     """
-    return {"schema": SCHEMA, "host": host, "updated": "", "verdict": None, "reason": "", "plan": [], "checks": []}
+    return {"schema": SCHEMA, "host": host, "updated": "", "verdict": None, "reason": "", "plan": None, "checks": []}
 
 
 def read_node(run_dir: pathlib.Path, host: str) -> dict[str, t.Any]:

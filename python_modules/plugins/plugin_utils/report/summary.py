@@ -13,9 +13,22 @@ Json = c.Mapping[str, t.Any]
 TOLD = 5
 
 
-def is_decisive(check: Json) -> bool:
-    """Say whether a check keeps its node from the verdict pass."""
-    return check["outcome"] == "fail" or (check["outcome"] == "unknown" and bool(check["required"]))
+def decisive(checks: c.Iterable[Json]) -> list[Json]:
+    """Return the checks that keep their node from the verdict pass.
+
+    What the plan would change comes last: often it follows from what another check names.
+    """
+    found = [
+        check
+        for check in checks
+        if check["outcome"] == "fail" or (check["outcome"] == "unknown" and bool(check["required"]))
+    ]
+    return sorted(found, key=is_consequence)
+
+
+def is_consequence(check: Json) -> bool:
+    """Say whether a check only tells that the plan is not empty."""
+    return str(check["id"]).startswith("managed.")
 
 
 def check_sentence(check: Json) -> str:
@@ -35,7 +48,7 @@ def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
         warned = f", {counts['warn']} warned of" if counts["warn"] else ""
         return f"{counts['ok']} checks are well{warned}, {counts['skipped']} do not apply"
     outcome = "fail" if verdict == "fail" else "unknown"
-    names = [check["id"] for check in checks if is_decisive(check) and check["outcome"] == outcome]
+    names = [check["id"] for check in decisive(checks) if check["outcome"] == outcome]
     listed = ", ".join(dict.fromkeys(names))
     what = "failed" if outcome == "fail" else "could not be judged"
     return f"{len(names)} of {len(checks)} checks {what}: {listed}"
@@ -43,12 +56,12 @@ def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
 
 def failure_message(host: str, verdict: str, checks: c.Sequence[Json]) -> str:
     """Return what Ansible prints of a node that did not pass: each decisive check with what to do."""
-    decisive = [check for check in checks if is_decisive(check)]
+    found = decisive(checks)
     lines = [f"{host} is {verdict}: {verdict_reason(verdict, checks)}"]
-    for check in decisive[: 2 * TOLD]:
+    for check in found[: 2 * TOLD]:
         lines += [f"- {check_sentence(check)}", f"    do: {check['remedy']}"]
-    if len(decisive) > 2 * TOLD:
-        lines.append(f"and {len(decisive) - 2 * TOLD} more; the run's report has them all")
+    if len(found) > 2 * TOLD:
+        lines.append(f"and {len(found) - 2 * TOLD} more; the run's report has them all")
     return "\n".join(lines)
 
 
@@ -59,10 +72,10 @@ def summary_table(results: Json) -> str:
     lines = [f"{'node':<{width}}  {'verdict':<12}  why"]
     for host, node in nodes.items():
         lines.append(f"{host:<{width}}  {node['verdict']:<12}  {node['reason']}")
-        decisive = [check for check in node["checks"] if is_decisive(check)]
-        lines += [f"{'':<{width}}    {check_sentence(check)}" for check in decisive[:TOLD]]
-        if len(decisive) > TOLD:
-            lines.append(f"{'':<{width}}    and {len(decisive) - TOLD} more")
+        found = decisive(node["checks"])
+        lines += [f"{'':<{width}}    {check_sentence(check)}" for check in found[:TOLD]]
+        if len(found) > TOLD:
+            lines.append(f"{'':<{width}}    and {len(found) - TOLD} more")
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
     lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
     return "\n".join(lines)

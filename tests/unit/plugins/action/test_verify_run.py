@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.snapshots import Json, node
+from support.machines import Json
+from support.snapshots import node
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 PLAYBOOKS = REPOSITORY / "playbooks"
