@@ -47,7 +47,14 @@ def read_alternatives(tree: Tree) -> List[Json]:
         leads_there = any(_is_rocm(path) for path in [value or "", *choices])
         # A slave goes with its master, which is listed.
         if leads_there and not (record is None and name in slaves):
-            found.append({"name": name, "value": value, "target_exists": _exists(tree, value), "choices": choices})
+            found.append(
+                {
+                    "name": name,
+                    "value": value,
+                    "target_exists": value is not None and tree.presence(value),
+                    "choices": choices,
+                }
+            )
     return found
 
 
@@ -60,10 +67,6 @@ def _value(tree: Tree, name: str) -> Optional[str]:
 
 def _is_rocm(path: str) -> bool:
     return path == ROCM or path.startswith((ROCM + "/", ROCM + "-"))
-
-
-def _exists(tree: Tree, value: Optional[str]) -> bool:
-    return value is not None and tree.exists(value)
 
 
 def parse_record(text: str) -> Record:

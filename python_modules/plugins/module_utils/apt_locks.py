@@ -31,8 +31,8 @@ def read_locks(tree: Tree) -> List[Dict[str, Any]]:
             pid = _holder(tree.host_path(path))
         except FileNotFoundError:
             continue
-        except (OSError, struct.error) as error:
-            tree.problem("apt", path, str(error))
+        except OSError as error:
+            tree.problem("apt", path, error)
             continue
         if pid is not None:
             name = tree.read_line("apt", "/proc/%d/comm" % pid, optional=True) if pid > 0 else None

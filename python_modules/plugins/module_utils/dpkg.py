@@ -111,7 +111,7 @@ def parse_extended_states(text: str) -> Set[Tuple[str, str]]:
 
 
 def _automatic(tree: Tree) -> Optional[Set[Tuple[str, str]]]:
-    if tree.is_missing(EXTENDED_STATES):
+    if tree.presence(EXTENDED_STATES) is False:
         # apt makes the file with the first automatic package.
         return set() if tree.is_folder("/var/lib/apt") else None
     text = tree.read_text("dpkg", EXTENDED_STATES, limit=_MAX_LIST_BYTES)

@@ -18,7 +18,7 @@ def read_journal(tree: Tree) -> Optional[Dict[str, List[Json]]]:
     """Return the snapshot's "journal", by run; a node that saw no run has none. None when it is not readable."""
     names = tree.list_folder("journal", RUNS, optional=True)
     if names is None:
-        return {"runs": []} if tree.is_missing(RUNS) else None
+        return {"runs": []} if tree.presence(RUNS) is False else None
     runs: List[Json] = []
     for name in names:
         # A name with a dot in front is a file that was being written when the node went down.

@@ -79,7 +79,7 @@ def _node(tree: Tree, number: int, folder: str) -> Json:
 def _members(tree: Tree, folder: str, optional: bool = False) -> Optional[List[Dict[str, int]]]:
     names = tree.list_folder("kfd", folder, optional)
     if names is None:
-        return [] if optional and tree.is_missing(folder) else None
+        return [] if optional and tree.presence(folder) is False else None
     return [_properties(tree, "%s/%s/properties" % (folder, name)) or {} for name in names if to_int(name) is not None]
 
 

@@ -73,11 +73,7 @@ def _interface(tree: Tree, name: str) -> Json:
 
 def _speed(tree: Tree, folder: str) -> Optional[int]:
     """Return Mb/s. The kernel refuses to tell (EINVAL), or says -1, while the link is down."""
-    try:
-        with open(tree.host_path(folder + "/speed"), "rb") as stream:
-            number = to_int(stream.read(32).decode("ascii", "replace").strip())
-    except OSError:
-        return None
+    number = tree.read_int("net", folder + "/speed", optional=True)
     return number if number is not None and number > 0 else None
 
 

@@ -25,20 +25,21 @@ def read_opt(tree: Tree) -> Optional[Json]:
     owners and unowned_files are None where there is no dpkg database to tell them.
     """
     names = tree.list_folder("opt", OPT, optional=True)
-    if names is None and not tree.is_missing(OPT):
+    if names is None and tree.presence(OPT) is None:
         return None
-    folders = [
-        "%s/%s" % (OPT, name)
-        for name in names or []
-        if (name == PREFIX or name.startswith(PREFIX + "-")) and _is_own_folder(tree, "%s/%s" % (OPT, name))
-    ]
+    paths = ["%s/%s" % (OPT, name) for name in names or [] if name == PREFIX or name.startswith(PREFIX + "-")]
+    folders = [path for path in paths if _is_own_folder(tree, path)]
     owned = owned_below(tree, OPT + "/" + PREFIX) if folders else {}
     return {"rocm_link": _link(tree), "trees": [_rocm_tree(tree, path, owned) for path in folders]}
 
 
 def _is_own_folder(tree: Tree, path: str) -> bool:
-    info = tree.stat(path, follow=False)
-    return info is not None and stat.S_ISDIR(info.st_mode)
+    try:
+        return stat.S_ISDIR(os.lstat(tree.host_path(path, follow=False)).st_mode)
+    except OSError as error:
+        # A tree that is a mount of its own: it must not look as if it were not there.
+        tree.problem("opt", path, error)
+        return False
 
 
 def _link(tree: Tree) -> Optional[Json]:

@@ -13,6 +13,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 # The fields come before the description, which may be long.
 _METADATA_BYTES = 65536
 _ASSIGNMENT = r"^%s\s*(?::[^=\n]*)?=\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|(None))"
+_EXTRA = re.compile(r";.*\bextra\s*==")
 _SEPARATORS = re.compile(r"[-_.]+")
 
 Json = Dict[str, Any]
@@ -33,13 +34,13 @@ def read_interpreter() -> Json:
 
 
 def read_environments(tree: Tree, paths: Sequence[str]) -> List[Json]:
-    """Return the snapshot's "python_envs", in the order asked for."""
+    """Return the snapshot's "python_envs", in the order asked for; exists is None where it may not be looked at."""
     return [_environment(tree, path) for path in paths]
 
 
 def _environment(tree: Tree, path: str) -> Json:
     config = tree.read_text("python_envs", path + "/pyvenv.cfg", optional=True)
-    exists = config is not None or tree.exists(path + "/pyvenv.cfg")
+    exists = tree.presence(path + "/pyvenv.cfg")
     places = [
         "%s/lib/%s/site-packages" % (path, name)
         for name in (tree.list_folder("python_envs", path + "/lib", optional=True) or [] if exists else [])
@@ -94,7 +95,10 @@ def _distributions(tree: Tree, place: str) -> Dict[str, Json]:
 
 
 def parse_metadata(text: str) -> Json:
-    """Return name, version and requires (with their markers, as written) of a wheel's METADATA."""
+    """Return name, version and requires of a wheel's METADATA.
+
+    requires: as written, markers included, without what only an extra asks for.
+    """
     values: Json = {"name": None, "version": None, "requires": []}
     for line in text.splitlines():
         if not line.strip():
@@ -102,7 +106,8 @@ def parse_metadata(text: str) -> Json:
         key, _, value = line.partition(":")
         key, value = key.lower(), value.strip()
         if key == "requires-dist":
-            values["requires"].append(value)
+            if not _EXTRA.search(value):
+                values["requires"].append(value)
         elif key in ("name", "version") and values[key] is None:
             values[key] = value
     return values

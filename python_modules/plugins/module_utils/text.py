@@ -22,6 +22,8 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_PROBLEMS_PER_AREA = 60
 _MAX_LINKS = 40
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
+# A 64-bit number in binary is no longer than this.
+_MAX_DIGITS = 66
 _DIGITS = re.compile("([0-9]+)")
 
 
@@ -128,7 +130,8 @@ class Tree:
     ) -> Optional[bytes]:
         """Return a regular file's bytes, or None and a problem.
 
-        optional: a file that is not there is no problem.
+        optional: a file that is not there, or of which the kernel tells nothing (EINVAL, as the speed
+        of a link that is down), is no problem.
         whole: a file longer than limit is a problem; without it, the first limit bytes are returned.
         """
         try:
@@ -144,7 +147,8 @@ class Tree:
                 raise ValueError("longer than %d bytes" % limit)
             return data
         except (OSError, ValueError) as error:
-            if not (optional and is_absent(error)):
+            refused = isinstance(error, OSError) and error.errno == errno.EINVAL
+            if not (optional and (refused or is_absent(error))):
                 self.problem(area, path, error)
             return None
 
@@ -159,7 +163,7 @@ class Tree:
         return text
 
     def read_line(self, area: str, path: str, optional: bool = False) -> Optional[str]:
-        """Return the stripped text of a one-line attribute; an empty one is None and a problem."""
+        """Return the stripped text of a one-line attribute; an empty one is None and a problem, unless optional."""
         text = self.read_text(area, path, optional)
         if text is None:
             return None
@@ -208,17 +212,17 @@ class Tree:
         found = self.stat(path)
         return found is not None and stat.S_ISDIR(found.st_mode)
 
+    def presence(self, path: str) -> Optional[bool]:
+        """Say whether the path leads to something; None where it may not be looked at."""
+        try:
+            os.lstat(self.host_path(path))
+        except OSError as error:
+            return False if is_absent(error) else None
+        return True
+
     def exists(self, path: str) -> bool:
         """Say whether the path leads to something that may be looked at."""
-        return self.stat(path) is not None
-
-    def is_missing(self, path: str) -> bool:
-        """Say whether there is nothing at the path, as against something that may not be looked at."""
-        try:
-            os.lstat(self.host_path(path, follow=False))
-        except OSError as error:
-            return is_absent(error)
-        return False
+        return self.presence(path) is True
 
 
 def _read(handle: int, limit: int) -> bytes:
@@ -264,8 +268,9 @@ def first_bytes(data: bytes, count: int = 24) -> str:
 
 def to_int(text: str, base: int = 10) -> Optional[int]:
     """Return the number that a text is, None when it is none. Base 0 also takes 0x…"""
-    # int() would take "1_000" and digits of other scripts, which no kernel writes.
-    if not text.isascii() or "_" in text:
+    # int() would take "1_000" and digits of other scripts, which no kernel writes, and a text so long
+    # that the JSON it ends up in cannot be read again.
+    if not text.isascii() or "_" in text or len(text) > _MAX_DIGITS:
         return None
     try:
         return int(text, base)

@@ -34,11 +34,13 @@ class Group(NamedTuple):
 
 
 class LocalAccounts:
-    """The users and groups of a passwd and a group text."""
+    """The users and groups of a passwd and a group text; None is a text that could not be read."""
 
-    def __init__(self, passwd: str = "", group: str = "") -> None:
-        self.users = parse_passwd(passwd)
-        self.groups = parse_group(group)
+    def __init__(self, passwd: Optional[str] = None, group: Optional[str] = None) -> None:
+        self.knows_users = passwd is not None
+        self.knows_groups = group is not None
+        self.users = parse_passwd(passwd or "")
+        self.groups = parse_group(group or "")
         self._user_names = {user.uid: name for name, user in reversed(list(self.users.items()))}
         self._group_names = {group.gid: name for name, group in reversed(list(self.groups.items()))}
 
@@ -52,8 +54,8 @@ class LocalAccounts:
 
 
 def read_local(tree: Tree) -> LocalAccounts:
-    """Return the accounts of /etc/passwd and /etc/group; a file that cannot be read knows nobody."""
-    return LocalAccounts(tree.read_text("users", "/etc/passwd") or "", tree.read_text("users", "/etc/group") or "")
+    """Return the accounts of /etc/passwd and /etc/group."""
+    return LocalAccounts(tree.read_text("users", "/etc/passwd"), tree.read_text("users", "/etc/group"))
 
 
 def parse_passwd(text: str) -> Dict[str, Account]:
@@ -84,17 +86,20 @@ def read_users(tree: Tree, local: LocalAccounts, names: Sequence[str], live: boo
     """Return the snapshot's "users".
 
     live: ask the name service of this machine too, which knows users that the files do not. When
-    it does not answer in time, local users are told from the files, others are None.
+    it does not answer in time, local users are told from the files, others are None. So is everybody
+    of a root whose /etc/passwd cannot be read.
     """
-    from_files = {name: _from_files(local, name) for name in names}
+    from_files = {name: _from_files(local, name) if local.knows_users else None for name in names}
     if not live or not names:
-        return dict(from_files)
+        return from_files
     try:
         answers: Dict[str, Json] = call_in_child(lambda: {name: _from_service(name) for name in names}, SECONDS)
     except ChildError as error:
         tree.problem("users", "/etc/nsswitch.conf", "the name service gave no answer: %s" % error)
-        return {name: user if user["exists"] else None for name, user in from_files.items()}
-    return {name: dict(answer, local=name in local.users) for name, answer in answers.items()}
+        return {name: user if user is not None and user["exists"] else None for name, user in from_files.items()}
+    return {
+        name: dict(answer, local=name in local.users if local.knows_users else None) for name, answer in answers.items()
+    }
 
 
 def _from_files(local: LocalAccounts, name: str) -> Json:
@@ -121,6 +126,8 @@ def _service_group_name(gid: int) -> str:
         return str(gid)
 
 
-def read_groups(local: LocalAccounts) -> Dict[str, int]:
+def read_groups(local: LocalAccounts) -> Optional[Dict[str, int]]:
     """Return the snapshot's "groups": the local numbers of the access groups that exist."""
+    if not local.knows_groups:
+        return None
     return {name: local.groups[name].gid for name in ACCESS_GROUPS if name in local.groups}
