@@ -34,7 +34,16 @@ def test_a_mirror_that_does_not_answer(untouched: Lab, playbook: Playbook) -> No
         untouched.command("mirror", "start")
     assert run.code != 0
     assert run.results["nodes"]["node1"]["verdict"] == "refused"
-    assert "http://mirror.lab/rocm/apt/5.4.2/dists/focal/InRelease" in run.output.replace("\n", "")
+    reason = run.results["nodes"]["node1"]["reason"]
+    assert "http://mirror.lab/rocm/rocm.gpg.key" in reason
+    assert "Connection refused" in reason
+
+
+def test_a_repository_that_is_not_there(untouched: Lab, playbook: Playbook) -> None:
+    run = playbook("site.yml", "--limit", "node1", rocm_apt_url="http://mirror.lab/rocm/apt/5.4.0")
+    reason = run.results["nodes"]["node1"]["reason"]
+    assert "http://mirror.lab/rocm/apt/5.4.0/dists/focal/InRelease" in reason
+    assert "404" in reason
 
 
 def test_a_release_without_a_signature(untouched: Lab, playbook: Playbook) -> None:
