@@ -5,7 +5,7 @@
 # the ssh key and the inventory, is handed to the person who called.
 set -euo pipefail
 
-settings=("LC_ALL=$LC_ALL" "PATH=$PATH" "PYTHONPATH=$PWD/molecule/lab" "ANSIBLE_CONFIG=$PWD/ansible.cfg")
+settings=("LC_ALL=$LC_ALL" "PATH=$PATH" "PYTHONPATH=$PWD/molecule/lab" "ANSIBLE_CONFIG=$PWD/ansible.cfg" "INSTINCT_LAB=${INSTINCT_LAB:-}")
 if [[ $(id -u) -eq 0 ]]; then
     exec env "${settings[@]}" "$@"
 fi

@@ -36,7 +36,7 @@ def digest(*parts: str) -> str:
 
 def reference(kind: str, tag: str) -> str:
     """Return the full name of an image of the lab."""
-    return f"localhost/{settings.PREFIX}-{kind}:{tag}"
+    return f"localhost/{settings.IMAGE_PREFIX}-{kind}:{tag}"
 
 
 def image_id(ref: str) -> str:
@@ -200,6 +200,6 @@ def _build(context: Path, lines: list[str], ref: str) -> None:
 def remove_all() -> None:
     """Remove every image that the lab has made."""
     listed = podman.run("images", "--format", "{{.Repository}}:{{.Tag}}").stdout.split()
-    ours = [ref for ref in listed if ref.startswith(f"localhost/{settings.PREFIX}-")]
+    ours = [ref for ref in listed if ref.startswith(f"localhost/{settings.IMAGE_PREFIX}-")]
     if ours:
         podman.run("rmi", "-f", *ours)

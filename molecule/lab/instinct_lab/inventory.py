@@ -57,8 +57,9 @@ def group_variables(info: dict[str, Any]) -> dict[str, Any]:
         "ansible_user": settings.SSH_USER,
         "ansible_ssh_private_key_file": _relative(settings.KEYS_DIR / "id_ed25519"),
         "ansible_ssh_common_args": (
-            f"-o UserKnownHostsFile={_relative(settings.KNOWN_HOSTS)} -o StrictHostKeyChecking=yes "
-            "-o IdentitiesOnly=yes"
+            # Quoted twice, for Ansible and for ssh: the repository may lie in a folder with a space.
+            f"""-o 'UserKnownHostsFile="{_relative(settings.KNOWN_HOSTS)}"' """
+            "-o StrictHostKeyChecking=yes -o IdentitiesOnly=yes"
         ),
         "rocm_release": ROCM_RELEASE,
         "gpu_model": "mi210",
@@ -74,8 +75,8 @@ def group_variables(info: dict[str, Any]) -> dict[str, Any]:
         variables["rocm_key_fingerprint"] = info["key_fingerprint"]
     lock = info.get("pytorch_lock", {}).get(ROCM_RELEASE)
     if lock:
-        path = Path(lock)
-        variables["pytorch_lock_file"] = _relative(path if path.is_absolute() else settings.REPOSITORY / path)
+        # The mirror names it relative to the repository.
+        variables["pytorch_lock_file"] = _relative(settings.REPOSITORY / lock)
     return variables
 
 

@@ -144,11 +144,15 @@ def create(node: Node, image_ref: str) -> None:
     podman.run(
         "create", "--name", node.container, "--hostname", node.name,
         "--label", settings.LABEL, "--label", f"{_VERSION_LABEL}={_version(node, image_ref)}",
-        "--privileged", "--systemd=always", "--restart=always",
+        # What systemd and the mounts of the boot unit need. Not --privileged: that would
+        # also put the host's own disks into every node's /dev.
+        "--cap-add=ALL", "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined",
+        "--security-opt=unmask=ALL", "--systemd=always", "--restart=always",
         "--network", settings.NETWORK, "--ip", settings.node_address(node.name),
+        "--mac-address", settings.node_mac(node.name),
         *podman.host_arguments(),
         # One limit on the command line makes podman forget those of containers.conf.
-        "--ulimit", f"memlock={settings.MEMLOCK_HARD}:{settings.MEMLOCK_HARD}",
+        "--ulimit", f"memlock={settings.MEMLOCK_SOFT}:{settings.MEMLOCK_HARD}",
         "--ulimit", "nofile=1024:4096", "--ulimit", "nproc=4096:4096",
         "--volume", f"{node.folder / 'hardware'}:/lab/hardware",
         "--volume", f"{node.folder / 'ssh'}:/lab/ssh:ro",

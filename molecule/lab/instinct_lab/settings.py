@@ -7,6 +7,7 @@ defaults of the tools it calls.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -27,12 +28,15 @@ INVENTORY_DIR = REPOSITORY / "inventory" / "lab"
 
 # Everything the lab makes in podman carries this prefix and this label, so
 # that `down` can find it and nothing else.
-PREFIX = "instinct-lab"
+IMAGE_PREFIX = "instinct-lab"
+# Labs beside each other on one machine, such as those of two clones: INSTINCT_LAB=1 to 99 names the others.
+INSTANCE = int(os.environ.get("INSTINCT_LAB") or 0)
+PREFIX = f"{IMAGE_PREFIX}-{INSTANCE}" if INSTANCE else IMAGE_PREFIX
 LABEL = f"{PREFIX}=1"
 NETWORK = PREFIX
 # Outside 10.88.0.0/16, which is the network that podman itself starts with.
-SUBNET = "10.188.77.0/24"
-SUBNET_PREFIX = "10.188.77."
+SUBNET_PREFIX = f"10.188.{77 + INSTANCE}."
+SUBNET = f"{SUBNET_PREFIX}0/24"
 
 MIRROR_HOST = "mirror.lab"
 MIRROR_ADDRESS = SUBNET_PREFIX + "2"
@@ -41,7 +45,7 @@ MIRROR_URL = f"http://{MIRROR_HOST}"
 APT_PROXY_PORT = 3142
 APT_CACHE_VOLUME = f"{PREFIX}-aptcache"
 
-# Node N has the address 10.188.77.(10 + N). Every container knows the names of
+# Node N has the address 10.188.77.(10 + N) in the first lab. Every container knows the names of
 # all possible nodes, so that a later `up -N` needs no change to running ones.
 FIRST_NODE_OFFSET = 10
 MAX_NODES = 64
@@ -79,6 +83,11 @@ def node_address(name: str) -> str:
     if name == MAKER:
         return MAKER_ADDRESS
     return f"{SUBNET_PREFIX}{FIRST_NODE_OFFSET + node_index(name)}"
+
+
+def node_mac(name: str) -> str:
+    """Return a node's hardware address. It never changes: otherwise the host keeps sending to the old one for a minute."""
+    return f"02:49:4c:4d:{INSTANCE:02x}:{int(node_address(name).rpartition('.')[2]):02x}"
 
 
 def container_name(name: str) -> str:

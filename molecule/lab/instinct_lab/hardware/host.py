@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .machine import Machine, Nic
 from .pci import PciDevice
 from .tree import Tree
@@ -178,7 +180,8 @@ def add_proc(tree: Tree, machine: Machine) -> None:
         cores = len(numbers) // machine.threads_per_core
         for position, cpu in enumerate(numbers):
             blocks.append(
-                f"processor\t: {cpu}\nvendor_id\t: {_vendor(machine)}\nmodel name\t: {machine.cpu_model}\n"
+                f"processor\t: {cpu}\nvendor_id\t: {_vendor(machine)}\n{_cpuid(machine)}"
+                f"model name\t: {machine.cpu_model}\n"
                 f"physical id\t: {node.socket}\nsiblings\t: {len(numbers)}\n"
                 f"core id\t\t: {position % cores}\ncpu cores\t: {cores}\n"
             )
@@ -187,3 +190,9 @@ def add_proc(tree: Tree, machine: Machine) -> None:
 
 def _vendor(machine: Machine) -> str:
     return "AuthenticAMD" if machine.cpu_model.startswith("AMD") else "GenuineIntel"
+
+
+def _cpuid(machine: Machine) -> str:
+    """Return family and model of the processors whose numbers are known: EPYC 7003 is 25 and 1."""
+    is_milan = re.search(r"EPYC 7[0-9]{2}3", machine.cpu_model)
+    return "cpu family\t: 25\nmodel\t\t: 1\n" if is_milan else ""

@@ -125,9 +125,10 @@ def _inputs(fingerprint: str) -> str:
     """Hash all that decides the tree: this package's code, data and files, and the key, but not the server's."""
     total = hashlib.sha256(f"{fingerprint}\0{settings.MIRROR_URL}\0".encode())
     for path in sorted(_OWN.rglob("*")):
-        aside = path.name in ("server.py", "README.md") or {"server", "__pycache__"} & set(path.parts)
+        name = path.relative_to(_OWN)
+        aside = name.name in ("server.py", "README.md") or {"server", "__pycache__"} & set(name.parts)
         if path.is_file() and not aside:
-            total.update(f"{path.relative_to(_OWN)}\0".encode() + path.read_bytes())
+            total.update(f"{name}\0".encode() + path.read_bytes())
     return total.hexdigest()
 
 
