@@ -73,7 +73,7 @@ def test_unreadable_link_is_what_rccl_assumes(machine: Maker) -> None:
         entry["link"] = nothing
     topology = build(snapshot)
     (slot_node, _card) = topology.pci_nodes()
-    assert (slot_node.link.speed, slot_node.link.width, slot_node.link.narrowed) == (8.0, 16, False)
+    assert (slot_node.link.speed, slot_node.link.width, slot_node.link.differs) == (8.0, 16, False)
     assert any("/sys/bus/pci/devices/0000:21:00.0" in warning for warning in topology.warnings)
 
 

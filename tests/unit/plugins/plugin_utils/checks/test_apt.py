@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from support.machines import Json
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import KEY, PACKAGES, Json, policy, source
+from support.snapshots import KEY, PACKAGES, policy, source
 
 NO_POLICY = Row("unknown", "not understood", hole("apt/policy", "apt-cache", "its answer is not understood"))
 NOT_ASKED = Row("skipped", "does not hold", not_held("apt.policy"))

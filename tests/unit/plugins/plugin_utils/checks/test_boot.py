@@ -41,6 +41,9 @@ NOT_SET = change("kernel/next_cmdline", "quiet")
             observed="overridden",
         ),
         "absent": Row("warn", "no iommu=pt", changes(ABSENT, NOT_SET), observed="absent"),
+        "a container is judged by its host's kernel": Row(
+            "warn", "no iommu=pt", changes(ABSENT, NOT_SET, change("system/virtualization", "podman"))
+        ),
         "a guest": Row("skipped", "kvm guest", changes(ABSENT, change("system/virtualization", "kvm"))),
         "not readable": Row("unknown", "EACCES", hole("kernel/cmdline", "/proc/cmdline"), required=False),
         "captured tree without a kernel": Row("skipped", "does not hold", not_held("kernel")),

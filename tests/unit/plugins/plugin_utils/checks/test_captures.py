@@ -21,10 +21,10 @@ MI300X = {
 }  # fmt: skip
 
 
-def captured(archive: Path, root: Path) -> dict[str, Any]:
-    """Return the snapshot of a captured tree."""
+def captured(archive: Path, root: Path, links: bool = True) -> dict[str, Any]:
+    """Return the snapshot of a captured tree; 63 partitions have 4,000 links, a second's reading."""
     with tarfile.open(archive) as tar:
-        tar.extractall(root)
+        tar.extractall(root, [member for member in tar.getmembers() if links or "_links" not in member.name])
     return build_snapshot(str(root), Request(), None)
 
 
@@ -57,8 +57,7 @@ def test_mi300x_with_63_of_64_partitions_fails(captures: Path, tmp_path: Path) -
     (tmp_path / "gpus").mkdir()
     # JSON is YAML too.
     (tmp_path / "gpus" / "mi300x.yml").write_text(json.dumps(MI300X))
-    snapshot = captured(captures / "kfd-mi300x-8gpu-cpx.tar.gz", tmp_path / "tree")
-    profile = {"gpu_model": "mi300x", "gpu_count": 8, "gpu_hive_size": 8}
-    results = run_checks(CheckContext(profile, Catalog(tmp_path), snapshot, {}), only={"gpu.count", "xgmi.hive"})
-    assert [(result.id, result.outcome) for result in results] == [("gpu.count", "fail"), ("xgmi.hive", "ok")]
-    assert results[0].observed == "63 of 64 partitions"
+    snapshot = captured(captures / "kfd-mi300x-8gpu-cpx.tar.gz", tmp_path / "tree", links=False)
+    profile = {"gpu_model": "mi300x", "gpu_count": 8}
+    (result,) = run_checks(CheckContext(profile, Catalog(tmp_path), snapshot, {}), only={"gpu.count"})
+    assert (result.outcome, result.observed) == ("fail", "63 of 64 partitions")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from support.machines import Json
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import DRIVER, KERNEL, Json
+from support.snapshots import DRIVER, KERNEL
 
 OWN = {"rocm_dkms": False}
 TREE = f"/var/lib/dkms/amdgpu/{DRIVER}"

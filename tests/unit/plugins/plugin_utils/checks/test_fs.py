@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from support.machines import Json
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import Json
 
 NO_OPT = Row("unknown", "EACCES", hole("opt/trees", "/opt"))
 NOT_HELD = Row("skipped", "does not hold", not_held("opt"))

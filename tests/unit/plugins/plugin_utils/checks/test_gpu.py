@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from support.machines import Json
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import Json
 
 UNBOUND = change("pci/gpus/2/driver", None)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from support.machines import Json
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import Json
 
 NO_DPKG = Row("unknown", "EACCES", hole("dpkg/packages", "/var/lib/dpkg/status"))
 NOT_HELD = Row("skipped", "does not hold", not_held("dpkg"))

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.machines import Json, link, port
 from support.rows import Row, change, changes, each, hole, not_held
-from support.snapshots import Json, link, node, port
+from support.snapshots import node
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.pcie import gigatransfers, hops_above_card
 

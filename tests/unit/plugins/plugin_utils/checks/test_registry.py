@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from support.machines import MACHINES
 from support.rows import not_held
-from support.snapshots import MACHINES, node
+from support.snapshots import node
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import CHECKS, check, run_checks, verdict
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import CheckContext, CheckResult, Finding

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from support.machines import Json
 from support.rows import Row, change, each, hole, not_held
-from support.snapshots import Json, node
+from support.snapshots import node
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.xgmi import hives
 

@@ -14,12 +14,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder
 
 
 class Clock:
-    """A clock that a test moves."""
+    """A clock that a test moves, and on which every look takes a while."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
+        self.step = 0.0
 
     def __call__(self) -> float:
+        self.seconds += self.step
         return self.seconds
 
 
@@ -55,13 +57,28 @@ def test_a_run_that_has_only_begun_says_so(recorder: RunRecorder) -> None:
     assert results["summary"]["untouched"] == 3
 
 
-def test_progress_is_written_at_most_once_a_second(recorder: RunRecorder, clock: Clock) -> None:
+def test_a_small_run_is_written_at_every_event(recorder: RunRecorder) -> None:
     give(recorder, "a", "pass")
-    assert on_disk(recorder)["summary"]["pass"] == 0
-    clock.seconds += 1.0
-    give(recorder, "b", "pass")
+    give(recorder, "b", "fail")
     results = on_disk(recorder)
-    assert (results["summary"]["pass"], results["missing"], results["complete"]) == (2, ["c"], False)
+    assert (results["summary"]["pass"], results["summary"]["fail"], results["missing"]) == (1, 1, ["c"])
+    assert results["complete"] is False
+
+
+def test_writing_takes_a_tenth_of_the_time_and_what_was_held_back_is_written_later(
+    recorder: RunRecorder, clock: Clock
+) -> None:
+    clock.step = 0.2
+    give(recorder, "a", "pass")
+    clock.step = 0.0
+    give(recorder, "b", "pass")
+    assert on_disk(recorder)["summary"]["pass"] == 1
+    clock.seconds += 1.0
+    recorder.tick()
+    assert on_disk(recorder)["summary"]["pass"] == 1
+    clock.seconds += 1.0
+    recorder.tick()
+    assert on_disk(recorder)["summary"]["pass"] == 2
 
 
 def test_the_end_writes_everything(recorder: RunRecorder) -> None:
@@ -84,9 +101,11 @@ def test_the_end_writes_everything(recorder: RunRecorder) -> None:
 @pytest.mark.parametrize(
     ("planned", "given", "action", "role", "verdict"),
     [
-        (True, "untouched", "ansible.builtin.apt", "rocm", "apply_failed"),
-        (True, "untouched", "instinct.bringup.repository_probe", "preflight", "refused"),
-        (True, "untouched", "instinct.bringup.verify", "", "unknown"),
+        (True, None, "ansible.builtin.apt", "rocm", "apply_failed"),
+        (True, None, "instinct.bringup.repository_probe", "preflight", "refused"),
+        (True, None, "instinct.bringup.node_facts", "", "apply_failed"),
+        (True, "refused", "instinct.bringup.node_facts", "", "apply_failed"),
+        (True, None, "instinct.bringup.verify", "", "unknown"),
         (True, "fail", "instinct.bringup.verify", "", "fail"),
         (False, None, "instinct.bringup.node_facts", "", "refused"),
         (False, None, "instinct.bringup.plan", "", "refused"),
@@ -101,7 +120,9 @@ def test_verdict_of_a_failed_task(
     if planned:
         recorder.planned("a")
     if given is not None:
-        write_node(recorder.folder.path, "a", {"verdict": given, "reason": "given", "plan": [{"role": "rocm"}]})
+        write_node(
+            recorder.folder.path, "a", {"verdict": given, "reason": "given", "plan": {"steps": [{"role": "rocm"}]}}
+        )
     recorder.failed("a", "rocm : Install", "no space\n\nleft\non\nthe device", action=action, role=role)
     results = recorder.finish()
     assert results is not None

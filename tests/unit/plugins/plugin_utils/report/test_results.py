@@ -37,7 +37,9 @@ def test_shape(tmp_path: Path) -> None:
     folder = run(tmp_path, ["gpu02", "gpu01"])
     change = {"kind": "file", "subject": "/etc/x", "before": "absent", "after": "x" * 900, "reason": "wanted"}
     step = {"role": "rocm", "reasons": ["wanted"], "changes": [change]}
-    write_node(folder.path, "gpu01", {"verdict": "fail", "reason": "1 failed", "plan": [step], "checks": [CHECK]})
+    write_node(
+        folder.path, "gpu01", {"verdict": "fail", "reason": "1 failed", "plan": {"steps": [step]}, "checks": [CHECK]}
+    )
     write_node(folder.path, "gpu02", {"verdict": "pass"})
     folder.finish()
     results = results_of(open_run_folder(folder.path))
@@ -55,10 +57,10 @@ def test_shape(tmp_path: Path) -> None:
 def test_a_run_that_was_cut_is_not_complete_and_says_what_is_missing(tmp_path: Path) -> None:
     folder = run(tmp_path, ["a", "b", "c"])
     write_node(folder.path, "a", {"verdict": "pass"})
-    write_node(folder.path, "b", {"verdict": "untouched", "reason": "planned; the run did not get further"})
+    write_node(folder.path, "b", {"plan": {"steps": []}})
     results = results_of(folder)
     assert (results["complete"], results["missing"]) == (False, ["b", "c"])
-    assert results["nodes"]["b"]["reason"] == "planned; the run did not get further"
+    assert results["nodes"]["b"]["reason"] == "planned, not verified yet"
     assert results["nodes"]["c"] == {"verdict": "untouched", "reason": "not reached yet", "plan": [], "checks": []}
 
 
@@ -68,19 +70,38 @@ def test_a_run_that_was_cut_after_its_last_node_is_complete(tmp_path: Path) -> N
     assert results_of(folder)["complete"] is True
 
 
+PLAN = {"steps": [], "refusals": []}
+
+
 @pytest.mark.parametrize(
-    ("info", "ended", "reason"),
+    ("plan", "info", "ended", "reason"),
     [
-        ({"check_mode": True}, True, "check mode"),
-        ({"check_mode": True}, False, "check mode"),
-        ({}, True, "the run ended before"),
-        ({}, False, "not reached yet"),
+        (PLAN, {"check_mode": True}, True, "check mode"),
+        (None, {"check_mode": True}, False, "check mode"),
+        (PLAN, {"verb": "plan"}, True, "planned only"),
+        (PLAN, {"verb": "site"}, True, "planned, but the run ended"),
+        (PLAN, {"verb": "site"}, False, "planned, not verified yet"),
+        (None, {"verb": "site"}, True, "the run ended before it came"),
+        (None, {"verb": "site"}, False, "not reached yet"),
     ],
 )
-def test_a_node_without_a_verdict_is_untouched_and_says_why(info: dict[str, bool], ended: bool, reason: str) -> None:
-    entry = node_entry({"verdict": None}, info, ended)
+def test_a_node_without_a_verdict_is_untouched_and_says_why(
+    plan: dict[str, Any] | None, info: dict[str, Any], ended: bool, reason: str
+) -> None:
+    entry = node_entry({"verdict": None, "plan": plan}, info, ended)
     assert entry["verdict"] == "untouched"
     assert reason in entry["reason"]
+
+
+def test_a_plan_that_refuses_is_a_verdict(tmp_path: Path) -> None:
+    folder = run(tmp_path, ["a"])
+    refusal = {"id": "gpu.in_use", "subject": "/dev/kfd", "seen": "held by x", "wanted": "nobody", "remedy": "stop x"}
+    write_node(folder.path, "a", {"plan": {"steps": [], "refusals": [refusal]}})
+    results = results_of(folder)
+    assert results["complete"] is True
+    assert results["nodes"]["a"] == {
+        "verdict": "refused", "reason": "/dev/kfd: held by x, wanted nobody", "plan": [refusal], "checks": [],
+    }  # fmt: skip
 
 
 def test_a_verdict_that_nobody_knows_counts_as_none() -> None:

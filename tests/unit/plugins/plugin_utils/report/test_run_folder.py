@@ -35,10 +35,10 @@ def test_runs_of_one_second_have_folders_of_their_own_and_latest_is_the_last(tmp
 
 def test_a_record_keeps_what_is_not_changed(tmp_path: Path) -> None:
     folder = create_run_folder(tmp_path, ["gpu01"], verb="site", rocm_release="5.4.2")
-    write_node(folder.path, "gpu01", {"plan": [{"role": "rocm"}], "verdict": "untouched"})
+    write_node(folder.path, "gpu01", {"plan": {"steps": [{"role": "rocm"}]}})
     record = write_node(folder.path, "gpu01", {"verdict": "pass"})
     assert record == read_node(folder.path, "gpu01")
-    assert (record["plan"], record["verdict"], record["host"]) == ([{"role": "rocm"}], "pass", "gpu01")
+    assert (record["plan"], record["verdict"], record["host"]) == ({"steps": [{"role": "rocm"}]}, "pass", "gpu01")
 
 
 def test_a_host_without_a_record_and_one_with_half_a_record_are_new(tmp_path: Path) -> None:

@@ -28,6 +28,14 @@ def test_a_narrow_slot_is_told_with_address_widths_and_file() -> None:
     assert "1 of 73 checks failed: pcie.link_width" in message
 
 
+def test_what_only_follows_is_told_last() -> None:
+    checks = narrow_slot()
+    follows = {**checks[0], "id": "managed.as_planned", "outcome": "fail"}
+    lines = failure_message("gpu01", "fail", [follows, *checks]).splitlines()
+    assert lines[0].endswith("2 of 74 checks failed: pcie.link_width, managed.as_planned")
+    assert lines[1].startswith("- pcie.link_width")
+
+
 def test_reasons() -> None:
     checks = [entry.as_dict() for entry in run_checks(node().context())]
     assert verdict_reason("pass", checks) == "72 checks are well, 1 do not apply"
