@@ -44,11 +44,10 @@ class ActionModule(ActionBase):
                 module_args={"file": arguments["path"], "root": arguments["root"]},
                 task_vars=variables,
             )
-            if "machine" not in answer:
-                result.update(answer, failed=True)
+            if answer.get("failed"):
+                result.update(answer)
                 return result
-            text = answer.get("file_text", text)
-            machine = answer["machine"] if arguments["root"] else None
+            text, machine = answer.get("file_text", text), answer.get("machine")
         try:
             findings = lint_topology(text, version)
             if machine is not None:

@@ -50,8 +50,8 @@ class ActionModule(ActionBase):
             module_args={"root": arguments["root"] or profile["bringup_root"], "file": arguments["file"]},
             task_vars=variables,
         )
-        if "machine" not in answer:
-            result.update(answer, failed=True)
+        if answer.get("failed"):
+            result.update(answer)
             return result
         machine, host = answer["machine"], str(variables["inventory_hostname"])
         try:

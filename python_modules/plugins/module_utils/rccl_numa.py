@@ -11,6 +11,9 @@ from ansible_collections.instinct.bringup.plugins.module_utils.text import parse
 
 Raw = t.Mapping[str, t.Any]
 
+# The source of a placement that nothing on the node tells.
+GUESSED = "RCCL's own rule"
+
 
 def place(device: Raw, name: str, kfd_node: t.Optional[int], snapshot: Raw, warnings: t.List[str]) -> Placement:
     """Return the NUMA node of a device.
@@ -34,7 +37,7 @@ def place(device: Raw, name: str, kfd_node: t.Optional[int], snapshot: Raw, warn
     if inferred is None:
         inferred, source = _from_cpus(device.get("local_cpulist"), nodes), "the CPUs local to it"
     if inferred is None:
-        inferred, source = 0, "RCCL's own rule"
+        inferred, source = 0, GUESSED
     warnings.append("{}: PCI names no NUMA node; {} gives node {}".format(name, source, inferred))
     return Placement(name, inferred, 0, source)
 

@@ -125,9 +125,12 @@ def _cpus(snapshot: t.Mapping[str, t.Any], tree: PciTree, warnings: t.List[str])
     arch = _ARCH.get(machine)
     if arch is None:
         raise TopologyError("RCCL has no name for the architecture {!r}".format(machine))
-    if arch == "x86_64" and None in (cpu.get("vendor"), cpu.get("family"), cpu.get("model")):
-        warnings.append("/proc/cpuinfo names no vendor, family or model; RCCL reads them from the CPU itself")
-        cpu = {}
+    unnamed = [name for name in ("vendor", "family", "model") if cpu.get(name) is None]
+    if arch == "x86_64" and unnamed:
+        warnings.append("/proc/cpuinfo names no {}; RCCL reads it from the CPU itself".format(" or ".join(unnamed)))
+        if unnamed != ["vendor"]:
+            # RCCL fills family and model together, or not at all.
+            cpu = {"vendor": cpu.get("vendor")}
     masks = rccl_numa.affinity_masks(snapshot, warnings)
     by_numa = tree.by_numa()
     missing = sorted(set(by_numa) - set(masks))

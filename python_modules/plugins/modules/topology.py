@@ -94,7 +94,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.rccl_machine impo
 
 
 def main() -> None:
-    """Read the node, and a file of it where one is named."""
+    """Read the node, and a file of it where one is named; only the file where no root is named with it."""
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path"},
@@ -104,8 +104,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    result = {"machine": read_machine(module.params["root"] or "/")}
-    path = module.params["file"]
+    root, path = module.params["root"], module.params["file"]
+    result = {}
+    if root or not path:
+        result["machine"] = read_machine(root or "/")
     if path:
         try:
             # As RCCL reads it: line ends stay as they are, and a byte is a character.

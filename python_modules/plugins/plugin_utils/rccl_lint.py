@@ -14,12 +14,17 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_reader impor
     MAX_TEXT,
     Node,
     Rejected,
+    number,
     read_topology,
 )
 
 # Worst first.
 SEVERITIES = ("rejected", "silently_wrong", "incomplete", "ignored", "note")
+OLDEST_KNOWN = (2, 13)
 NEWEST_KNOWN = (2, 21)
+# NCCL's parser has had room for so many elements since then; RCCL's has not been seen to differ.
+_SMALLER_SINCE = (2, 21)
+_SMALLER_NODES = 256
 
 # RCCL compares the beginning of a text with these (graph/topo.cc).
 _OLD_SPEEDS = ("2.5 GT/s", "5 GT/s", "8 GT/s", "16 GT/s", "32 GT/s")
@@ -39,6 +44,28 @@ _FILLED = {
     "xgmi": ("tclass",),
 }
 _FILLED_ON_X86 = ("vendor", "familyid", "modelid")
+# What RCCL reads of each element, all versions together. keep and host_hash are its own marks.
+_READ = {
+    "system": {"version", "name"},
+    "cpu": {"numaid", "affinity", "arch", "vendor", "familyid", "modelid", "host_hash"},
+    "pci": {
+        "busid", "class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed", "link_width",
+    },
+    "gpu": {"dev", "sm", "gcn", "arch", "rank", "gdr", "keep"},
+    "xgmi": {"target", "count", "tclass"},
+    "nic": set(),
+    "net": {"name", "dev", "speed", "port", "guid", "maxconn", "gdr", "coll", "latency", "keep"},
+}  # fmt: skip
+# Read with strtol: a text is 0, and 100G is 100.
+_NUMBERS = {
+    "cpu": ("numaid", "familyid", "modelid"),
+    "pci": ("link_width",),
+    "gpu": ("dev", "sm", "arch", "gdr"),
+    "xgmi": ("count",),
+    "net": ("dev", "speed", "port", "maxconn", "gdr", "coll"),
+}
+_NUMBER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)\s*")
+_BUSID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +78,17 @@ class Finding:
 
 
 def lint_topology(text: str, rccl_version: str) -> list[Finding]:
-    """Return what RCCL of a version makes of a text, by line. A right file has notes at most."""
+    """Return what RCCL of a version makes of a text, by line. A right file has notes at most.
+
+    :raises ValueError: rccl_version is not a version such as 2.13.4.
+    """
+    if not re.fullmatch(r"[0-9]+\.[0-9]+(\.[0-9]+)*", rccl_version):
+        raise ValueError(f"rccl_version {rccl_version!r} is not a version such as 2.13.4")
     version = tuple(int(part) for part in rccl_version.split("."))
     findings = []
+    if version[:2] < OLDEST_KNOWN:
+        known = ".".join(map(str, OLDEST_KNOWN))
+        findings.append(Finding("note", 1, f"RCCL {rccl_version} is older than the rules known here, those of {known}"))
     if version[:2] > NEWEST_KNOWN:
         known = ".".join(map(str, NEWEST_KNOWN))
         findings.append(Finding("note", 1, f"RCCL {rccl_version} is newer than the rules known here, those of {known}"))
@@ -67,6 +102,9 @@ def lint_topology(text: str, rccl_version: str) -> list[Finding]:
     nodes = [node for system in systems for node in system.walk()]
     findings += [finding for node in [top, *nodes] for finding in _shape(node)]
     findings += [finding for system in systems for finding in _version(system)]
+    if version >= _SMALLER_SINCE and len(nodes) > _SMALLER_NODES:
+        message = f"{len(nodes)} elements: newer parsers may have room for {_SMALLER_NODES} only"
+        findings.append(Finding("note", 1, message))
     findings += [finding for node in nodes for finding in (*_attributes(node), *_values(node, version))]
     findings += _links(nodes)
     findings += _duplicates(nodes)
@@ -121,6 +159,9 @@ def _attributes(node: Node) -> t.Iterator[Finding]:
     if missing:
         message = f"<{node.name}> without {', '.join(missing)}: only detection on the host itself fills that in"
         yield Finding("incomplete", node.line, message)
+    unread = sorted(set(node.attributes) - _READ.get(node.name, set(node.attributes)))
+    if unread:
+        yield Finding("note", node.line, f"<{node.name}> has what RCCL does not read: {', '.join(unread)}")
     if node.name == "net" and node.get("dev") is None:
         yield Finding("note", node.line, "<net> without dev is left out unless RCCL finds a device of that name")
 
@@ -128,6 +169,19 @@ def _attributes(node: Node) -> t.Iterator[Finding]:
 def _values(node: Node, version: tuple[int, ...]) -> t.Iterator[Finding]:
     classes = _NEW_CLASSES if version >= _GCN_STRINGS else _CLASSES
     speed, tclass, rank = node.get("link_speed"), node.get("tclass"), node.get("rank")
+    for name in _NUMBERS.get(node.name, ()):
+        value = node.get(name)
+        # An empty link_width is what RCCL itself writes where /sys tells none.
+        if value and not _NUMBER.fullmatch(value):
+            yield Finding(
+                "silently_wrong", node.line, f"{name} {value!r} is no number: RCCL reads it as {number(value)}"
+            )
+    for busid in filter(None, (node.get("busid"), node.get("target"))):
+        if not _BUSID.fullmatch(busid):
+            message = (
+                f"{busid!r} is not of the form 0000:23:00.0: on the host RCCL finds no device by it and adds its own"
+            )
+            yield Finding("note", node.line, message)
     if node.name == "pci" and speed is not None and not speed.startswith(_SPEEDS):
         yield Finding("silently_wrong", node.line, f"link_speed {speed!r} is not understood: RCCL plans with 8 GT/s")
     if node.name == "xgmi" and tclass is not None and not tclass.startswith(classes):
@@ -136,8 +190,10 @@ def _values(node: Node, version: tuple[int, ...]) -> t.Iterator[Finding]:
         return
     gcn = node.get("gcn")
     if gcn is not None and version < _GCN_STRINGS and not gcn.isdigit():
-        yield Finding("note", node.line, f"gcn {gcn!r}: RCCL before 2.18 writes a number, 910 for gfx90a")
-    if rank is not None and "," in rank:
+        yield Finding(
+            "note", node.line, f"gcn {gcn!r}: RCCL before 2.18 writes a number, 910 for gfx90a, and reads this as 0"
+        )
+    if rank is not None and "," in rank and version < _GCN_STRINGS:
         yield Finding("silently_wrong", node.line, f"rank {rank!r}: RCCL sees two ranks on one GPU; leave rank out")
     elif rank is not None:
         wrong = "appends its own and makes two ranks of one GPU" if version < _GCN_STRINGS else "overwrites it"
@@ -150,9 +206,9 @@ def _links(nodes: t.Sequence[Node]) -> t.Iterator[Finding]:
     for node in nodes:
         pci = node.parent
         if node.name == "gpu" and pci is not None and pci.get("busid"):
-            gpus.add(_bus_number(pci.get("busid")))
+            gpus.add(bus_number(pci.get("busid")))
         if node.name == "xgmi" and pci is not None and pci.parent is not None and node.get("target"):
-            seen[_bus_number(pci.parent.get("busid")), _bus_number(node.get("target"))] = node
+            seen[bus_number(pci.parent.get("busid")), bus_number(node.get("target"))] = node
     for (source, target), node in seen.items():
         to_gpu = (node.get("tclass") or "0x03").startswith(("0x03", "0x12"))
         if to_gpu and target not in gpus:
@@ -167,13 +223,13 @@ def _duplicates(nodes: t.Sequence[Node]) -> t.Iterator[Finding]:
     first: dict[str, int] = {}
     for node in nodes:
         if node.name == "pci" and node.get("busid"):
-            number = _bus_number(node.get("busid"))
+            number = bus_number(node.get("busid"))
             if number in first:
                 message = f"busid {node.get('busid')} stands in line {first[number]} too: RCCL takes one of them"
                 yield Finding("silently_wrong", node.line, message)
             first.setdefault(number, node.line)
 
 
-def _bus_number(busid: str | None) -> str:
+def bus_number(busid: str | None) -> str:
     """Return a bus id as RCCL compares it: its hexadecimal digits as one number."""
     return "".join(re.findall("[0-9a-f]", (busid or "").lower())).lstrip("0")

@@ -8,6 +8,7 @@ attribute, a value ends at a double quote, and elements in the wrong place are d
 from __future__ import annotations
 
 import dataclasses
+import re
 
 MAX_NODES = 1024
 MAX_ATTRIBUTES = 16
@@ -71,10 +72,27 @@ def read_topology(text: str) -> Node:
     """
     reader = _Reader(text)
     top = Node("", 1)
-    while (node := reader.element(top)) is not None:
-        if node.name.startswith("/"):
-            raise Rejected(node.line, f"<{node.name}> closes nothing")
+    try:
+        while (node := reader.element(top)) is not None:
+            if node.name.startswith("/"):
+                raise Rejected(node.line, f"<{node.name}> closes nothing")
+    except RecursionError:
+        raise Rejected(1, "elements are nested deeper than any machine is") from None
     return top
+
+
+def number(text: str | None, default: int = 0) -> int:
+    """Return a text as C's strtol reads it: the number that it begins with, with 0x as hexadecimal."""
+    found = re.match(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)", text or "")
+    if found is None:
+        return default
+    digits = found.group(2)
+    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits.startswith("0") and digits.isdigit() else 10
+    try:
+        value = int(digits, base)
+    except ValueError:
+        value = 0
+    return -value if found.group(1) == "-" else value
 
 
 class _Reader:
@@ -105,18 +123,19 @@ class _Reader:
 
     def element(self, parent: Node) -> Node | None:
         """Read one element into its parent; a closing tag comes back as a node named "/NAME"."""
-        while self._at < len(self._text) and self._text[self._at] in _BLANK:
-            self._take("blanks")
-        if self._at >= len(self._text):
-            return None
-        line = self._line
-        char = self._take("an element")
-        if char != "<":
-            raise Rejected(line, f"{_shown(char)} where only < may stand; {_advice(char)}")
-        name, end = self._name("an element")
-        if name.startswith("!--"):
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in _BLANK:
+                self._take("blanks")
+            if self._at >= len(self._text):
+                return None
+            line = self._line
+            char = self._take("an element")
+            if char != "<":
+                raise Rejected(line, f"{_shown(char)} where only < may stand; {_advice(char)}")
+            name, end = self._name("an element")
+            if not name.startswith("!--"):
+                break
             self._comment(line)
-            return self.element(parent)
         if not name and end == "/":
             name, end = self._name("a closing tag")
             if end != ">":
@@ -177,7 +196,10 @@ class _Reader:
         if quote not in "\"'":
             raise Rejected(line, f"the value of {name} in <{node.name}> does not begin with a double quote")
         start = self._at
-        while self._take(f"the value of {name} (line {line})") != '"':
+        inside = f"the value of {name} (line {line})"
+        if quote == "'":
+            inside += ", which begins with a single quote; only a double quote ends a value"
+        while self._take(inside) != '"':
             pass
         return self._text[start : self._at - 1], self._take(f"<{node.name}>")
 

@@ -9,8 +9,10 @@ import functools
 import typing as t
 
 import jinja2
+import markupsafe
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import OUTCOMES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.drawings import Drawing
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html_template import TEMPLATE
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import is_consequence
 
@@ -28,12 +30,17 @@ def _template() -> jinja2.Template:
     return environment.from_string(TEMPLATE)
 
 
-def render_html(results: c.Mapping[str, t.Any], info: c.Mapping[str, t.Any]) -> str:
-    """Return the report as a page. info: run.json, for the run's name and verb."""
-    return _template().render(results=results, info=info, nodes=_nodes(results["nodes"]))
+def render_html(
+    results: c.Mapping[str, t.Any], info: c.Mapping[str, t.Any], drawings: c.Mapping[str, Drawing] | None = None
+) -> str:
+    """Return the report as a page.
+
+    info: run.json, for the run's name and verb. drawings: the topology of those hosts that have one.
+    """
+    return _template().render(results=results, info=info, nodes=_nodes(results["nodes"], drawings or {}))
 
 
-def _nodes(nodes: c.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+def _nodes(nodes: c.Mapping[str, t.Any], drawings: c.Mapping[str, Drawing]) -> list[dict[str, t.Any]]:
     """Return the nodes, those that ask for a person first, each with its checks in that order too."""
     listed = [
         {
@@ -42,6 +49,8 @@ def _nodes(nodes: c.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
             "verdict": node["verdict"],
             "reason": node["reason"],
             "plan": node["plan"],
+            "svg": markupsafe.Markup(drawings[host].svg) if host in drawings else None,
+            "topology": drawings[host].text if host in drawings else None,
             "loud": [check for check in _sorted(node["checks"]) if check["outcome"] not in QUIET],
             "quiet": _grouped(node["checks"]) if len(nodes) <= DETAILED_NODES else [],
             "quiet_number": sum(check["outcome"] in QUIET for check in node["checks"]),

@@ -120,6 +120,12 @@ none
 {% else %}
 <p class="soft">{{ "Nothing to change." if node.counts else "No plan is kept of this node." }}</p>
 {% endfor %}
+{% if node.svg %}
+<details><summary>Topology, as RCCL sees it</summary>
+<div class="scroll">{{ node.svg }}</div>
+<div class="scroll"><pre>{{ node.topology }}</pre></div>
+</details>
+{% endif %}
 {% if node.quiet %}
 <details><summary>{{ node.quiet_number }} results that are well or do not apply</summary>
 <div class="scroll"><table>

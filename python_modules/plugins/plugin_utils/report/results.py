@@ -8,8 +8,9 @@ import collections.abc as c
 import pathlib
 import typing as t
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.drawings import drawings_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import write_json, write_text
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html import render_html
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html import DETAILED_NODES, render_html
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.junit import render_junit
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import (
     RunFolder,
@@ -137,7 +138,8 @@ def write_report(folder: RunFolder, results: Json) -> list[pathlib.Path]:
     """
     paths = [folder.path / name for name in ("results.json", "index.html", "junit.xml")]
     write_json(paths[0], results)
-    write_text(paths[1], render_html(results, folder.info))
+    drawn = drawings_of(folder, results["nodes"]) if len(results["nodes"]) <= DETAILED_NODES else {}
+    write_text(paths[1], render_html(results, folder.info, drawn))
     write_text(paths[2], render_junit(results))
     return paths
 

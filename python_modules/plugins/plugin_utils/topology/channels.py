@@ -16,7 +16,12 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_memory impor
     collective_bounds,
     connection_bytes,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.graph import Graph
+from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.graph import Graph, GraphGpu
+from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.paths import paths_from
+
+# The RCCL whose planner was run, and the slots that it was run with, in GB/s.
+_PLANNED_BY = (2, 13)
+_GEN4_X16 = 24.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +98,9 @@ def hives(graph: Graph) -> list[set[str]]:
 
 
 def shape_of(graph: Graph) -> Shape | None:
-    """Return the known wiring that a graph has, or None."""
+    """Return the known wiring that a graph has, or None: also where a slot is not Gen4 x16, or RCCL another one."""
+    if graph.rccl_version[:2] != _PLANNED_BY or any(_slot_gbs(graph, gpu) != _GEN4_X16 for gpu in graph.gpus):
+        return None
     groups = hives(graph)
     sizes, counts = tuple(len(group) for group in groups), set(graph.xgmi.values())
     meshed = sum(size * (size - 1) for size in sizes) == len(graph.xgmi)
@@ -104,6 +111,10 @@ def shape_of(graph: Graph) -> Shape | None:
         if shape.hives == sizes and shape.count == count and shape.nodes in (0, nodes):
             return shape
     return None
+
+
+def _slot_gbs(graph: Graph, gpu: GraphGpu) -> float:
+    return paths_from(graph, ("gpu", gpu.busid))["cpu", str(gpu.numaid)].gbs
 
 
 def estimate(graph: Graph, rccl_version: str, limits: Limits) -> Estimate:
@@ -127,6 +138,4 @@ def estimate(graph: Graph, rccl_version: str, limits: Limits) -> Estimate:
             -(-shape.connections[1] * channels // shape.channels) * each,
         )
     p2p = min(shape.p2p_channels, channels, limits.max_p2p_nchannels or channels)
-    return Estimate(
-        shape.name, (channels, channels), memory, p2p, min(shape.p2p_per_peer, p2p) * (ranks - 1) * each
-    )
+    return Estimate(shape.name, (channels, channels), memory, p2p, min(shape.p2p_per_peer, p2p) * (ranks - 1) * each)

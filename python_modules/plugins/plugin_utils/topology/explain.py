@@ -7,7 +7,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_reader import read_topology
-from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.channels import Limits, estimate
+from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.channels import Estimate, Limits, estimate
 from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.graph import Graph, build_graph
 from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.paths import Path, device_paths
 
@@ -33,6 +33,7 @@ def explain_topology(text: str, rccl_version: str, limits: Limits | None = None)
             "all_to_all": bounds.p2p_mib,
         },
         "shape": bounds.shape,
+        "summary": memory_text(bounds, len(graph.gpus)),
     }
 
 
@@ -76,22 +77,26 @@ def _cell(path: t.Mapping[str, t.Any] | None, is_self: bool) -> str:
 
 
 def _sentences(explained: t.Mapping[str, t.Any]) -> list[str]:
-    channels, memory = explained["channels"], explained["memory_mib"]
-    least, most = memory["rings_and_trees"]
-    count = _range(channels["fewest"], channels["most"])
-    if explained["shape"]:
-        source = f"as RCCL 2.13.4 itself plans this wiring ({explained['shape']}) with one network card of 100 Gb/s"
-    else:
-        source = "which is all that follows by rule"
-    lines = [
+    return [
         "Path and GB/s in one direction that RCCL plans with. XGMI: linked; PIX, PXB: PCI bridges; "
         "PHB: through the processor; SYS: between NUMA nodes.",
-        f"Channels: {count}, {source}.",
-        f"Device memory of one communicator: {_range(least, most)} MiB on each rank for rings and trees.",
+        explained["summary"],
     ]
-    if memory["all_to_all"] is not None:
-        lines.append(f"An all-to-all connects another {memory['all_to_all']} MiB when it is first used.")
-    return lines
+
+
+def memory_text(bounds: Estimate, ranks: int) -> str:
+    """Return in words how many channels one communicator has, and the device memory of each rank."""
+    if bounds.shape:
+        source = f"as RCCL 2.13.4 itself planned this wiring ({bounds.shape}) with one network card of 100 Gb/s"
+    else:
+        source = "which is all that follows by rule"
+    text = (
+        f"RCCL makes {_range(*bounds.channels)} channels, {source}. Their rings and trees take "
+        f"{_range(*bounds.rings_and_trees_mib)} MiB of device memory on each of {ranks} ranks for one communicator"
+    )
+    if bounds.p2p_mib:
+        text += f", and an all-to-all {bounds.p2p_mib} MiB more when it is first used"
+    return f"{text}; network peers and further communicators come on top."
 
 
 def _range(least: int, most: int) -> str:

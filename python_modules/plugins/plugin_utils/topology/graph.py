@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-import typing as t
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_reader import Node
+from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_reader import Node, number
 
 # In GB/s. What RCCL takes for a way inside one processor, and between the sockets of EPYC.
 LOCAL_GBS = 5000.0
@@ -27,6 +25,8 @@ _UNKNOWN_WIDTH = 16
 _UNKNOWN_NET = 10000
 # Beginnings of the classes of PCI functions that are no bridge.
 _ENDPOINT_CLASSES = ("0x068000", "0x068001", "0x03", "0x02", "0x12")
+
+_IDENTITY = ("vendor", "device", "subsystem_vendor", "subsystem_device")
 
 Key = tuple[str, str]
 
@@ -105,20 +105,6 @@ def pcie_gbs(speed: str | None, width: str | None) -> float:
     return (number(width) or _UNKNOWN_WIDTH) * lane / 80
 
 
-def number(text: str | None, default: int = 0) -> int:
-    """Return a text as C's strtol reads it: the number that it begins with, with 0x as hexadecimal."""
-    found = re.match(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)", text or "")
-    if found is None:
-        return default
-    digits = found.group(2)
-    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits.startswith("0") and digits.isdigit() else 10
-    try:
-        value = int(digits, base)
-    except ValueError:
-        value = 0
-    return -value if found.group(1) == "-" else value
-
-
 def gfx_name(gcn: str | None) -> str:
     """Return an architecture in the form of newer RCCL, gfx90a for 910."""
     return _OLD_GCN.get(gcn or "", gcn or "")
@@ -133,13 +119,14 @@ def _add_cpu(graph: Graph, cpu: Node) -> None:
         graph.is_rome = True
     for child in cpu.children:
         if child.name == "pci":
-            _add_pci(graph, child, ("cpu", str(numaid)), numaid)
+            _add_pci(graph, child, ("cpu", str(numaid)), numaid, None)
         else:
             graph.connect(("nic", f"of cpu {numaid}"), ("cpu", str(numaid)), "pci", LOCAL_GBS)
             _add_nets(graph, child, ("nic", f"of cpu {numaid}"), "", numaid)
 
 
-def _add_pci(graph: Graph, pci: Node, parent: Key, numaid: int) -> None:
+def _add_pci(graph: Graph, pci: Node, parent: Key, numaid: int, flat: tuple[int, ...] | None) -> None:
+    """Add a PCI element. flat: the identity of the switch above it, whose own sub-switches RCCL leaves out."""
     busid = (pci.get("busid") or "").lower()
     gbs = pcie_gbs(pci.get("link_speed"), pci.get("link_width"))
     gpu = next((child for child in pci.children if child.name == "gpu"), None)
@@ -154,10 +141,21 @@ def _add_pci(graph: Graph, pci: Node, parent: Key, numaid: int) -> None:
             graph.connect(key, parent, "pci", gbs)
         _add_nets(graph, nic, key, busid, numaid)
     elif gpu is None and not (pci.get("class") or "").startswith(_ENDPOINT_CLASSES):
-        graph.connect(("pci", busid), parent, "pci", gbs)
+        identity = tuple(number(pci.get(name)) for name in _IDENTITY)
+        key, below = ("pci", busid), identity if _is_flat_switch(identity) else None
+        if below is not None and below == flat:
+            key, below = parent, None
+        else:
+            graph.connect(key, parent, "pci", gbs)
         for child in pci.children:
             if child.name == "pci":
-                _add_pci(graph, child, ("pci", busid), numaid)
+                _add_pci(graph, child, key, numaid, below)
+
+
+def _is_flat_switch(identity: tuple[int, ...]) -> bool:
+    """Tell Broadcom's Gen4 switches, which show themselves as two levels and are as fast as one."""
+    vendor, device, subsystem_vendor, subsystem_device = identity
+    return (vendor, device, subsystem_vendor, subsystem_device >> 12) == (0x1000, 0xC010, 0x1000, 0xA)
 
 
 def _add_nets(graph: Graph, nic: Node, key: Key, busid: str, numaid: int) -> None:
@@ -178,7 +176,9 @@ def _add_xgmi(graph: Graph, node: Node) -> None:
         return
     count = number(node.get("count"))
     graph.xgmi[source, target] = count
-    graph.edges[("gpu", source)].append(Edge(("gpu", target), "xgmi", count * xgmi_gbs(gcn[source], graph.rccl_version)))
+    graph.edges[("gpu", source)].append(
+        Edge(("gpu", target), "xgmi", count * xgmi_gbs(gcn[source], graph.rccl_version))
+    )
 
 
 def xgmi_gbs(gcn: str, rccl_version: tuple[int, ...]) -> float:

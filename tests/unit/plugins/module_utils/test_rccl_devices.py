@@ -51,6 +51,19 @@ def test_dev_is_the_order_in_which_rocm_smi_numbers_the_cards(machine: Maker) ->
     assert [(gpu.dev, gpu.busid[5:7]) for gpu in topology.gpus[:4]] == [(0, "03"), (1, "26"), (2, "43"), (3, "63")]
 
 
+def test_hip_is_the_order_in_which_kfd_lists_the_cards(machine: Maker) -> None:
+    topology = build(machine(buses=EIGHT, hives=(EIGHT[:4], EIGHT[4:])))
+    assert {int(gpu.busid[5:7], 16): gpu.hip for gpu in topology.gpus} == {bus: at for at, bus in enumerate(EIGHT)}
+
+
+def test_partitions_of_a_card_are_refused_with_the_path(machine: Maker) -> None:
+    snapshot = machine()
+    first = snapshot["kfd"]["nodes"][2]
+    snapshot["kfd"]["nodes"] += [{**first, "id": 90 + part, "bdf": f"0000:23:00.{part}"} for part in (1, 2)]
+    with pytest.raises(TopologyError, match=r"topology/nodes/2 and 2 others are partitions of the card 0000:23:00"):
+        build(snapshot)
+
+
 @pytest.mark.parametrize(
     ("version", "gcn"), [("2.13.4", "910"), ("2.17.1", "910"), ("2.18.3", "gfx90a"), ("2.21", "gfx90a")]
 )

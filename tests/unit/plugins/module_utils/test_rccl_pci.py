@@ -59,6 +59,29 @@ def test_narrow_slot_is_written_as_it_is_and_named(machine: Maker, slot: Maker) 
     assert any("0000:41:00.0" in warning for warning in topology.warnings)
 
 
+def test_capability_is_written_where_a_site_asks_for_it(machine: Maker, slot: Maker) -> None:
+    snapshot = machine(slots={0x43: slot(8.0, 8, most=16.0, widest=16)})
+    topology = build_topology(snapshot, "2.13.4", "capability")
+    assert (
+        'busid="0000:41:00.0" class="0x060400" vendor="0x1022" device="0x14c7" link_speed="16.0 GT/s PCIe" link_width="16"'
+        in render_xml(topology)
+    )
+    assert differs_from_detection(topology) == []
+    (warning,) = [text for text in topology.warnings if "0000:41:00.0" in text]
+    assert "gives 8.0 GT/s PCIe x8" in warning
+    assert "what it could, as RCCL would" in warning
+    assert f"Warning: {warning}" in render_xml(topology)
+
+
+@pytest.mark.parametrize("width", [16, 8], ids=["full-width", "narrow"])
+def test_sleeping_link_gives_the_same_file_as_an_awake_one(machine: Maker, slot: Maker, width: int) -> None:
+    asleep = build(machine(slots={0x43: slot(2.5, width, most=16.0, widest=16)}))
+    awake = build(machine(slots={0x43: slot(16.0, width, widest=16)}))
+    assert render_xml(asleep) == render_xml(awake)
+    assert differs_from_detection(asleep) == differs_from_detection(awake)
+    assert (len(asleep.passing), awake.passing) == (1, ())
+
+
 def test_slot_that_is_narrower_than_the_card_by_design_is_no_difference(machine: Maker, slot: Maker) -> None:
     snapshot = machine(hives=())
     upstream, root = snapshot["pci"]["gpus"][0]["path"][1:]

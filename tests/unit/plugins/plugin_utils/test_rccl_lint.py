@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.instinct.bringup.plugins.module_utils.rccl_model import TopologyError
 from ansible_collections.instinct.bringup.plugins.module_utils.rccl_topology import build_topology, render_xml
+from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_host import lint_host
 from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_lint import Finding, lint_topology, verdict
 
 Maker = Callable[..., dict[str, Any]]
@@ -68,6 +72,11 @@ def test_right_file_has_no_finding(version: str) -> None:
         pytest.param('link_speed="16.0 GT/s PCIe"', 'link_speed="Gen4"', "silently_wrong", 3, id="speed"),
         pytest.param('link_speed="16.0 GT/s PCIe"', 'link_speed="16.0 GT/s"', "silently_wrong", 3, id="speed-cut"),
         pytest.param('tclass="0x038000"', 'tclass="0x999999"', "silently_wrong", 5, id="tclass"),
+        pytest.param('link_width="16"', 'link_width="x16"', "silently_wrong", 3, id="width-with-letter"),
+        pytest.param('count="1"', 'count="one"', "silently_wrong", 5, id="count-in-words"),
+        pytest.param('link_width="16"', 'link_width="16" lanes="16"', "note", 3, id="unread-attribute"),
+        pytest.param('"0000:23:00.0" class', '"23:00.0" class', "note", 3, id="short-busid"),
+        pytest.param('"0000:43:00.0" class', '"0000:4B:00.0" class', "note", 8, id="upper-case-busid"),
         pytest.param('sm="90"', 'rank="0,0" sm="90"', "silently_wrong", 4, id="two-ranks"),
         pytest.param("<xgmi", "<nvlink", "silently_wrong", 5, id="nvlink"),
         pytest.param("  <cpu", "  <gpu/>\n  <cpu", "silently_wrong", 2, id="gpu-in-system"),
@@ -95,7 +104,6 @@ def test_one_fault_is_found_with_its_line(before: str, after: str, severity: str
         pytest.param("\n", "\r\n", id="crlf"),
         pytest.param("<cpu numaid", "<cpu  numaid", id="two-spaces"),
         pytest.param("  <cpu", "  <!-- a > comment - with -- dashes -->\n  <cpu", id="comment"),
-        pytest.param("0000:23:00.0", "23:00.0", id="short-busid"),
         pytest.param(' affinity="ff"', "", id="no-affinity"),
         pytest.param('version="2"', 'version="0x2"', id="version-in-hexadecimal"),
     ],
@@ -109,10 +117,47 @@ def test_file_without_a_system_is_ignored(text: str) -> None:
     assert verdict(lint(text)) == "ignored"
 
 
+@pytest.mark.parametrize(
+    ("version", "severity"), [("2.13.4", "silently_wrong"), ("2.17.1", "silently_wrong"), ("2.18.3", "note")]
+)
+def test_two_ranks_of_one_gpu_are_overwritten_by_newer_versions(version: str, severity: str) -> None:
+    found = [f.severity for f in lint(GOOD.replace('sm="90"', 'rank="0,0" sm="90"', 1), version) if "rank" in f.message]
+    assert found == [severity]
+
+
 def test_newer_version_gets_the_newest_rules_and_a_note() -> None:
     findings = lint(GOOD, "2.27.7")
     assert [finding.severity for finding in findings] == ["note"]
     assert "newer than the rules" in findings[0].message
+
+
+def test_older_version_gets_a_note() -> None:
+    findings = lint(GOOD, "2.11.4")
+    assert [(finding.severity, "older than the rules" in finding.message) for finding in findings] == [("note", True)]
+
+
+def test_what_is_no_version_is_said() -> None:
+    with pytest.raises(ValueError, match=r"rccl_version '5\.x' is not a version"):
+        lint(GOOD, "5.x")
+
+
+def test_many_comments_are_no_trouble() -> None:
+    assert lint("<!-- x -->\n" * 3000 + GOOD) == []
+
+
+def test_nesting_beyond_any_machine_is_refused() -> None:
+    assert verdict(lint('<system version="2"><cpu numaid="0">' + '<pci busid="1">' * 3000)) == "rejected"
+
+
+def test_single_quote_is_named() -> None:
+    assert "single quote" in lint("<system version='2'/>")[0].message
+
+
+def test_more_elements_than_newer_parsers_hold_are_noted() -> None:
+    many = "".join(f'<pci busid="{n:x}" class="0x060400" link_speed="" link_width="16"/>' for n in range(300))
+    text = f'<system version="2"><cpu numaid="0">{many}</cpu></system>'
+    assert [f for f in lint(text, "2.21.5") if f.severity == "note" and "room for 256" in f.message]
+    assert not [f for f in lint(text, "2.17.1") if "room for 256" in f.message]
 
 
 def test_more_elements_than_the_parser_holds_are_rejected() -> None:
@@ -127,6 +172,7 @@ def test_any_text_gets_a_verdict(text: str) -> None:
 
 @given(data=st.data())
 def test_no_rendered_file_is_worse_than_right(machine: Maker, nic: Maker, slot: Maker, data: st.DataObject) -> None:
+    """Render whatever is odd about machines, and lint it: a right file comes out, or a refusal with a path."""
     buses = data.draw(st.lists(st.sampled_from(range(0x13, 0x100, 8)), min_size=1, max_size=16, unique=True))
     size = data.draw(st.sampled_from([1, 2, 4, 8]))
     version = data.draw(st.sampled_from(["2.13.4", "2.17.1", "2.18.3", "2.21.5"]))
@@ -136,19 +182,53 @@ def test_no_rendered_file_is_worse_than_right(machine: Maker, nic: Maker, slot: 
         numa_of=data.draw(st.dictionaries(st.sampled_from(buses), st.integers(-1, 1))),
         slots={buses[0]: slot(data.draw(st.sampled_from([2.5, 8.0, 64.0])), 1, most=64.0, widest=16)},
         nics=data.draw(st.sampled_from([[], [nic()], [nic(hca=None)], [nic(speed=None)]])),
+        count=data.draw(st.integers(1, 4)),
     )
+    # Missing parents, one-way links, a second domain, partitions.
     for gpu in data.draw(st.lists(st.sampled_from(snapshot["pci"]["gpus"]), max_size=2)):
         gpu["path"] = gpu["path"][: data.draw(st.integers(0, 3))]
-    assert lint(render_xml(build_topology(snapshot, version)), version) == []
+    for node in data.draw(st.lists(st.sampled_from(snapshot["kfd"]["nodes"]), max_size=2)):
+        node["io_links"] = node["io_links"][:1]
+    if data.draw(st.booleans()):
+        moved = f"0000:{buses[0]:02x}:00.0"
+        snapshot = json.loads(json.dumps(snapshot).replace(moved, moved.replace("0000:", "0001:", 1)))
+    if data.draw(st.integers(0, 9)) == 0:
+        last = snapshot["kfd"]["nodes"][-1]
+        snapshot["kfd"]["nodes"].append({**last, "id": last["id"] + 1, "bdf": last["bdf"][:-1] + "1"})
+    try:
+        topology = build_topology(snapshot, version, data.draw(st.sampled_from(["now", "capability"])))
+    except TopologyError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert "/sys/class/kfd/kfd/topology/nodes/" in refusal
+        return
+    text = render_xml(topology)
+    assert lint(text, version) == []
+    snapshot["pci"]["addresses"] = re.findall(r'busid="([^"]*)"', text)
+    assert lint_host(text, version, snapshot) == []
+
+
+def test_made_cases_of_every_kind_get_their_verdict(repository: Path) -> None:
+    folder = repository / "tests" / "fixtures" / "rccl" / "cases"
+    assert judged(folder) == expected_of(folder)
+
+
+def expected_of(folder: Path) -> dict[str, str]:
+    with (folder / "expected.tsv").open(encoding="utf-8") as stream:
+        return {row["file"]: row["verdict"] for row in csv.DictReader(stream, delimiter="\t")}
+
+
+def judged(folder: Path) -> dict[str, str]:
+    # newline="" keeps CRLF as it is.
+    texts = {path.name: path.open(encoding="utf-8", newline="").read() for path in folder.glob("*.xml")}
+    return {name: verdict(lint(text)) for name, text in texts.items()}
 
 
 def test_every_case_of_rccls_own_parser_gets_its_verdict(captures: Path) -> None:
     folder = captures.parent / "facts" / "topology-cases"
-    with (folder / "expected.tsv").open(encoding="utf-8") as stream:
-        expected = {row["file"]: row["verdict"] for row in csv.DictReader(stream, delimiter="\t")}
-    # newline="" keeps CRLF as it is.
-    texts = {name: (folder / name).open(encoding="utf-8", newline="").read() for name in expected}
-    assert {name: verdict(lint(text)) for name, text in texts.items()} == expected
+    assert judged(folder) == expected_of(folder)
 
 
 def test_real_topologies_are_taken(captures: Path) -> None:

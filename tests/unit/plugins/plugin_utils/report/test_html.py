@@ -7,6 +7,7 @@ import html.parser
 import re
 from typing import Any
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.drawings import Drawing
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html import render_html
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.results import VERDICTS, assemble
 
@@ -126,3 +127,12 @@ def test_a_large_fleet_lists_only_what_is_not_well() -> None:
     assert text.count("<code>gpu.fail</code>") == 101
     assert "<code>gpu.ok</code>" not in text
     assert "1 results are well" in text
+
+
+def test_a_drawing_stands_in_the_node_that_it_is_of() -> None:
+    results = assemble({"a": node("pass"), "b": node("pass")}, rocm_release="5.4.2", complete=True)
+    text = render_html(results, INFO, {"b": Drawing("<svg></svg>", "GPU0 <x>")})
+    assert text.count("<svg></svg>") == 1
+    assert "GPU0 &lt;x&gt;" in text
+    assert text.index("<svg>") > text.index('id="node-2"')
+    assert Tags(text).wrong == []

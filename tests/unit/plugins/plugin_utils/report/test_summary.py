@@ -22,23 +22,24 @@ def narrow_slot() -> list[dict[str, object]]:
 
 
 def test_a_narrow_slot_is_told_with_address_widths_and_file() -> None:
-    message = failure_message("gpu01", "fail", narrow_slot())
+    checks = narrow_slot()
+    message = failure_message("gpu01", "fail", checks)
     for word in ("0000:83:00.0", "x8", "x16", "/sys/bus/pci/devices/0000:81:00.0/current_link_width", "do: Reseat"):
         assert word in message
-    assert "1 of 73 checks failed: pcie.link_width" in message
+    assert f"1 of {len(checks)} checks failed: pcie.link_width" in message
 
 
 def test_what_only_follows_is_told_last() -> None:
     checks = narrow_slot()
     follows = {**checks[0], "id": "managed.as_planned", "outcome": "fail"}
     lines = failure_message("gpu01", "fail", [follows, *checks]).splitlines()
-    assert lines[0].endswith("2 of 74 checks failed: pcie.link_width, managed.as_planned")
+    assert lines[0].endswith(f"2 of {len(checks) + 1} checks failed: pcie.link_width, managed.as_planned")
     assert lines[1].startswith("- pcie.link_width")
 
 
 def test_reasons() -> None:
-    checks = [entry.as_dict() for entry in run_checks(node().context())]
-    assert verdict_reason("pass", checks) == "72 checks are well, 1 do not apply"
+    checks = [{**narrow_slot()[0], "outcome": outcome} for outcome in ("ok", "ok", "skipped")]
+    assert verdict_reason("pass", checks) == "2 checks are well, 1 do not apply"
     open_check = {**checks[0], "outcome": "unknown", "required": True}
     assert verdict_reason("unknown", [open_check]) == f"1 of 1 checks could not be judged: {checks[0]['id']}"
 
