@@ -71,6 +71,7 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "packages": packages,
         "venvs": [venv],
         "spaces": ["/opt", "/var", venv],
+        "env_logs": [profile["rccl_debug_log"]] if profile["rccl_debug_log"] else [],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
     return {"root": profile["bringup_root"], **arguments, **merged}

@@ -24,6 +24,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     devices,
     dkms,
     dpkg,
+    environment,
     gpu,
     journal_reader,
     kernel,
@@ -57,6 +58,7 @@ class Request(NamedTuple):
     packages: Sequence[str] = ()
     venvs: Sequence[str] = ()
     spaces: Sequence[str] = ()
+    env_logs: Sequence[str] = ()
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -80,6 +82,7 @@ HELD_BY = {
     "alternatives": (alternatives.LINKS, alternatives.ADMIN),
     "net": (network.NET_ROOT, network.HCA_ROOT),
     "watch": ("/etc",),
+    "environment": ("/etc",),
     "python_envs": ("/opt", "/home", "/usr"),
     "journal": ("/var/lib",),
     "system": ("/sys/class/dmi", "/run/systemd/container"),
@@ -156,6 +159,7 @@ class _Builder:
         tree = self.tree
         local = self.area("users", lambda: users.read_local(tree)) or users.LocalAccounts()
         people = self.area("users", lambda: users.read_users(tree, local, request.users, self.live))
+        holders = self.area("gpu_processes", lambda: processes.read_gpu_processes(tree, own_pid, os.geteuid() == 0))
         return {
             "os": self.area("os", lambda: os_release.read_os(tree)),
             "kernel": self.area("kernel", lambda: kernel.read_kernel(tree)),
@@ -168,9 +172,7 @@ class _Builder:
             "modules": self.area("modules", lambda: modules.read_modules(tree)),
             "dkms": self.area("dkms", lambda: dkms.read_dkms(tree)),
             "devices": self.area("devices", lambda: self._devices(local, people or {})),
-            "gpu_processes": self.area(
-                "gpu_processes", lambda: processes.read_gpu_processes(tree, own_pid, os.geteuid() == 0)
-            ),
+            "gpu_processes": holders,
             "users": people,
             "groups": self.guard("users", lambda: users.read_groups(local)) if "users" not in self.skipped else None,
             "dpkg": self.area("dpkg", lambda: dpkg.read_dpkg(tree, probe)),
@@ -181,6 +183,10 @@ class _Builder:
             "python_envs": self.area("python_envs", lambda: python_env.read_environments(tree, request.venvs)),
             "net": self.area("net", lambda: network.read_net(tree)),
             "watch": self.area("watch", lambda: watch.read_watched(tree, local, request.watch)),
+            "environment": self.area(
+                "environment",
+                lambda: environment.read_environment(tree, request.users, request.env_logs, holders),
+            ),
             "journal": self.area("journal", lambda: journal_reader.read_journal(tree)),
             "system": self.area("system", lambda: {"virtualization": os_release.read_virtualization(tree)}),
         }

@@ -52,6 +52,11 @@ options:
     type: list
     elements: str
     default: []
+  env_logs:
+    description: Absolute paths of logs of runs with C(NCCL_DEBUG=INFO), of which the variables that were taken are wanted.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -124,6 +129,7 @@ def main() -> None:
             "packages": {"type": "list", "elements": "str", "default": []},
             "venvs": {"type": "list", "elements": "str", "default": []},
             "spaces": {"type": "list", "elements": "str", "default": []},
+            "env_logs": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -132,7 +138,7 @@ def main() -> None:
         module.fail_json(msg="root %s is not a folder on this machine" % root)
     relative = [
         "%s: %s" % (name, path)
-        for name in ("watch", "venvs", "spaces")
+        for name in ("watch", "venvs", "spaces", "env_logs")
         for path in module.params[name]
         if not path.startswith("/") or "\0" in path
     ]

@@ -74,6 +74,10 @@ def policy(version: str, priority: int = 600, shadow: str | None = None) -> Json
     return {"installed": version, "candidate": version, "versions": versions}
 
 
+def interface(name: str, state: str = "up") -> Json:
+    return {"name": name, "operstate": state, "mtu": 1500, "speed_mbps": None, "bdf": None, "virtual": True}
+
+
 def software() -> Json:
     """Return everything of a snapshot that is not hardware, of a node that has what the profile wants."""
     rows = {
@@ -154,7 +158,8 @@ def software() -> Json:
             },
             "torch": {"version": WHEELS["torch"], "hip": "5.4.22803-474e8620", "cuda": None},
         }],
-        "net": {"interfaces": [], "hcas": []},
+        "net": {"interfaces": [interface("eth0"), interface("lo", "unknown")], "hcas": []},
+        "environment": {"files": [], "processes": [], "logs": [], "referenced": {}},
         "journal": {"runs": []},
         "system": {"virtualization": None},
     }  # fmt: skip
@@ -206,6 +211,10 @@ def _healthy(machine: str, options: str) -> Node:
     snapshot["watch"] = {path: _absent() for path in watched_paths(profile)} | {
         file["path"]: _present(file) for file in plan["files"]
     }
+    read = {"/etc/rccl.conf", "/etc/profile.d/rccl.sh"}
+    snapshot["environment"]["files"] = [
+        {"path": file["path"], "user": None, "text": file["content"]} for file in plan["files"] if file["path"] in read
+    ]
     return Node(profile, snapshot, _plan(profile, snapshot))
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  # noqa: F401
     access,
     apt,
+    binding,
     boot,
     dkms,
+    env,
     firmware,
     fs,
     gpu,
@@ -24,6 +26,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     pcie,
     python_env,
     rccl,
+    rccl_env,
     xgmi,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import (

@@ -1,49 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the topology file that RCCL is given against the machine."""
+"""Check the topology file that RCCL is given against RCCL's grammar and against the machine."""
 
 from __future__ import annotations
 
 import collections.abc as c
-import xml.etree.ElementTree as ET
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.hardware import pci_gpus
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.env_sources import place, sources_of, values_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import (
     FAIL,
     OK,
+    WARN,
     CheckContext,
     Finding,
     skipped,
     unknown,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import TOPOLOGY_PATH
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.topology import TOPOLOGY_PATH
+from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_host import lint_host
+from ansible_collections.instinct.bringup.plugins.plugin_utils.rccl_lint import lint_topology, verdict
 
-
-def gpu_addresses(text: str) -> list[str]:
-    """Return the bus ids of the GPUs in a topology file, in lower case.
-
-    :raises ValueError: it is no XML, or has a document type: RCCL's files have none, and an entity in
-        one could make this process grow without bound.
-    """
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ValueError("it has a document type, which RCCL's files have not")
-    try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
-        raise ValueError(f"it is not XML: {error}") from error
-    return sorted(str(pci.get("busid", "")).lower() for pci in root.iter("pci") if pci.find("gpu") is not None)
+# How many findings a reason names.
+NAMED = 5
+_OUTCOMES = {"ok": OK, "ignored": WARN, "incomplete": WARN, "silently_wrong": FAIL, "rejected": FAIL}
 
 
 @check(
     "rccl.topo_matches_host",
-    "The topology file that RCCL reads is of this machine",
+    "RCCL takes the topology file that it is given, and the file is of this machine",
     areas=("watch", "pci.gpus"),
     remedy="Run site.yml, which renders the file from the machine. A file of another machine is worse than none.",
 )
 def topo_matches_host(context: CheckContext) -> c.Iterator[Finding]:
-    """Compare the GPUs of the topology file that lies on the node, whoever put it there, with those on PCI."""
+    """Read the topology file that lies on the node, whoever put it there, as RCCL would, and compare it with the node.
+
+    Compared are bus ids, GPUs, XGMI links, network devices and NUMA nodes. A file that NCCL_TOPO_FILE names
+    anywhere else on the node, as images for larger machines do, is judged too.
+    """
+    yield from _named_elsewhere(context)
     seen = context.snapshot["watch"].get(TOPOLOGY_PATH)
-    expected = sorted(str(gpu["bdf"]).lower() for gpu in pci_gpus(context))
     if seen is None:
         yield unknown(context.problem(TOPOLOGY_PATH), TOPOLOGY_PATH, TOPOLOGY_PATH)
     elif seen["type"] == "absent":
@@ -51,19 +46,35 @@ def topo_matches_host(context: CheckContext) -> c.Iterator[Finding]:
     elif seen.get("text") is None:
         yield unknown("the file is too large or not text", TOPOLOGY_PATH, TOPOLOGY_PATH)
     else:
-        yield _compare(str(seen["text"]), expected)
+        yield _judge(TOPOLOGY_PATH, str(seen["text"]), context)
 
 
-def _compare(text: str, expected: list[str]) -> Finding:
-    count = f"{len(expected)} GPUs of this machine"
-    try:
-        named = gpu_addresses(text)
-    except ValueError as error:
-        return Finding(FAIL, TOPOLOGY_PATH, count, "not readable as a topology", str(error), TOPOLOGY_PATH)
-    if named == expected:
-        return Finding(OK, TOPOLOGY_PATH, count, count, "", TOPOLOGY_PATH)
-    foreign, missing = sorted(set(named) - set(expected)), sorted(set(expected) - set(named))
-    parts = [f"not on this machine: {', '.join(foreign)}"] if foreign else []
-    parts += [f"not in the file: {', '.join(missing)}"] if missing else []
-    reason = "; ".join(parts) or "the file names a GPU twice"
-    return Finding(FAIL, TOPOLOGY_PATH, count, f"{len(named)} GPUs named", reason, TOPOLOGY_PATH)
+def _named_elsewhere(context: CheckContext) -> c.Iterator[Finding]:
+    """Judge the files that the environment names, beside our own."""
+    if not context.snapshot.get("environment"):
+        return
+    texts = context.snapshot["environment"]["referenced"]
+    for source, assignment in values_of(sources_of(context), "NCCL_TOPO_FILE"):
+        path, evidence = str(assignment.value), place(source, assignment.line)
+        if path == TOPOLOGY_PATH:
+            continue
+        if path not in texts:
+            yield unknown(f"{evidence} names it, and it was not looked at", path, path)
+        elif texts[path] is None:
+            reason = f"{evidence} names it: RCCL warns, and detects the topology itself"
+            yield Finding(FAIL, path, "a file", "absent or no text", reason, evidence)
+        else:
+            yield _judge(path, str(texts[path]), context)
+
+
+def _judge(path: str, text: str, context: CheckContext) -> Finding:
+    version = str(context.release["rccl"])
+    findings = [*lint_topology(text, version), *lint_host(text, version, context.snapshot)]
+    above = [finding for finding in findings if finding.severity != "note"]
+    told = [f"line {finding.line}: {finding.message}" for finding in above[:NAMED]]
+    if len(above) > NAMED:
+        told.append(f"and {len(above) - NAMED} more")
+    worst = verdict(findings)
+    expected = f"a file of this machine that RCCL {version} takes"
+    observed = expected if worst == "ok" else worst.replace("_", " ")
+    return Finding(_OUTCOMES[worst], path, expected, observed, "; ".join(told), path)

@@ -8,9 +8,9 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
-from ansible_collections.instinct.bringup.plugins.plugin_utils.env_profile import ProfileError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
@@ -21,7 +21,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch impo
     plan_pytorch,
     pytorch_refusals,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import TOPOLOGY_PATH, plan_rccl
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
@@ -58,9 +58,8 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
-        "/etc/rccl.conf",
-        "/etc/profile.d/rccl.sh",
-        TOPOLOGY_PATH,
+        *rccl.PATHS,
+        *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
     ]
 

@@ -1,68 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan the RCCL topology file, only where it helps, and the environment profile."""
+"""Plan the RCCL topology file, only where it helps, and the environment profile in the forms that programs read."""
 
 from __future__ import annotations
 
-from ansible_collections.instinct.bringup.plugins.module_utils.rccl_model import Topology, TopologyError
-from ansible_collections.instinct.bringup.plugins.module_utils.rccl_topology import (
-    build_topology,
-    differs_from_detection,
-    render_xml,
-)
-from ansible_collections.instinct.bringup.plugins.plugin_utils import env_profile, rccl_memory
+import typing as t
+
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env import render
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env.facts import NodeFacts
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import EnvProfile, Target, make_profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile, absent_change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.topology import (
+    TopologyPlan,
+    memory_note,
+    plan_topology,
+)
 
-TOPOLOGY_PATH = "/etc/rccl/topology.xml"
 CONF_PATH = "/etc/rccl.conf"
 PROFILE_PATH = "/etc/profile.d/rccl.sh"
+SYSTEMD_PATH = "/etc/rccl/rccl.env"
+MODULE_PATH = "/etc/rccl/modulefiles/rccl.lua"
+DEEPSPEED_PATH = "/etc/rccl/deepspeed_env"
+# What a plan may manage here, for the snapshot to look at.
+PATHS = (CONF_PATH, PROFILE_PATH, SYSTEMD_PATH, MODULE_PATH, DEEPSPEED_PATH)
+_UNCOUNTED = "Not counted: kernels' scratch and code, HIP's own context, and some 16 MiB of host memory a communicator"
 
 
 def plan_rccl(ctx: PlanContext) -> Step:
     """Return the step of role rccl.
 
-    :raises ProfileError: a variable of the site cannot be rendered.
+    :raises ProfileError: the profile is not for this node, or a variable of the site cannot be rendered.
     """
-    topology, notes = _topology(ctx)
-    env = env_profile.render_profile(
-        ctx.profile["rccl_profile"],
-        ctx.release,
-        ctx.gpu,
-        ctx.snapshot,
-        {name: ctx.profile[name] for name in ("rccl_socket_ifname", "rccl_extra_env")},
-        topology_file=TOPOLOGY_PATH if topology else None,
-    )
-    files = [
-        ManagedFile(CONF_PATH, env_profile.as_rccl_conf(env), "RCCL reads it in every process, whoever launched it"),
-        ManagedFile(PROFILE_PATH, env_profile.as_profile_d(env), "the same values for shells, with what each does"),
-    ]
-    absent = []
-    if topology:
-        files.append(ManagedFile(TOPOLOGY_PATH, render_xml(topology), notes[0]))
-    else:
-        absent.append(TOPOLOGY_PATH)
+    planned = plan_topology(ctx)
+    env = environment_of(ctx, planned)
+    files = [*_environment_files(env), *planned.files]
     changes = ctx.file_changes(files)
-    changes += [change for path in absent if (change := absent_change(path, ctx.watched(path), notes[0]))]
-    ranks = sum(gpu["driver"] == "amdgpu" for gpu in ctx.area("pci").get("gpus") or [])
-    if ranks:
-        variables = {variable.name: variable.value for variable in env.variables}
-        notes.append(rccl_memory.memory_note(ranks, ctx.release["rccl"], variables))
-    inputs = {"files": [file.as_input() for file in files], "absent": absent}
-    return Step("rccl", tuple(changes), inputs, tuple(files), notes=tuple(notes))
+    changes += [
+        change for path, why in planned.absent.items() if (change := absent_change(path, ctx.watched(path), why))
+    ]
+    inputs = {"files": [file.as_input() for file in files], "absent": sorted(planned.absent)}
+    notes = (*planned.notes, *env.notes, *_cost(ctx, planned, env))
+    return Step("rccl", tuple(changes), inputs, tuple(files), notes=notes)
 
 
-def _topology(ctx: PlanContext) -> tuple[Topology | None, list[str]]:
-    """Return the topology where it is to be rendered, and why or why not: a wrong file is worse than none."""
-    mode = ctx.profile["rccl_topology_mode"]
-    if mode == "never":
-        return None, ["no RCCL topology file: rccl_topology_mode is never"]
-    try:
-        topology = build_topology(ctx.snapshot, ctx.release["rccl"])
-    except TopologyError as error:
-        return None, [f"no RCCL topology file: {error}"]
-    if mode == "always":
-        return topology, ["RCCL topology file: rccl_topology_mode is always"]
-    differences = differs_from_detection(topology)
-    if differences:
-        return topology, [f"RCCL topology file: {'; '.join(differences)}"]
-    return None, ["no RCCL topology file: RCCL detects the same by itself, and a file can go stale"]
+def environment_of(ctx: PlanContext, planned: TopologyPlan) -> EnvProfile:
+    """Return the profile of a node, filled in from its devices.
+
+    :raises ProfileError: as plan_rccl.
+    """
+    options = {name: ctx.profile[name] for name in ("rccl_socket_ifname", "rccl_ib_hca")}
+    return make_profile(
+        ctx.profile["rccl_profile"],
+        Target(ctx.release, ctx.gpu, NodeFacts(ctx.snapshot, options, planned.topology_file)),
+        ctx.profile["rccl_extra_env"],
+        allow_unread=ctx.profile["rccl_profile_allow_unread"],
+    )
+
+
+def _environment_files(env: EnvProfile) -> list[ManagedFile]:
+    return [
+        ManagedFile(CONF_PATH, render.as_rccl_conf(env), "RCCL reads it in every process, whoever launched it"),
+        ManagedFile(PROFILE_PATH, render.as_shell(env), "the same values for shells, with what each does"),
+        ManagedFile(SYSTEMD_PATH, render.as_systemd_environment(env), "the same values for units: EnvironmentFile="),
+        ManagedFile(MODULE_PATH, render.as_module_file(env), "the same values for Lmod: module use, module load rccl"),
+        ManagedFile(
+            DEEPSPEED_PATH, render.as_deepspeed_env(env), "the same values for DeepSpeed's launcher: DS_ENV_FILE"
+        ),
+    ]
+
+
+def _cost(ctx: PlanContext, planned: TopologyPlan, env: EnvProfile) -> t.Iterator[str]:
+    """Yield what RCCL takes of each card without the profile and with it, nothing on a node without GPUs."""
+    before, after = memory_note(ctx, planned, {}), memory_note(ctx, planned, env.values)
+    if before is None or after is None:
+        return
+    if before == after:
+        yield f"memory, with profile {env.name} as without it: {before} {_UNCOUNTED}"
+        return
+    yield f"memory without a profile: {before}"
+    yield f"memory with profile {env.name}: {after} {_UNCOUNTED}"

@@ -19,7 +19,7 @@ Plant = Callable[[dict[str, Any]], Tree]
 AREAS = (
     *("os", "kernel", "python", "cpu", "memory", "numa", "pci", "kfd", "modules", "dkms", "devices"),
     *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "space", "python_envs"),
-    *("net", "watch", "journal", "system"),
+    *("net", "watch", "environment", "journal", "system"),
 )
 NOTHING = Request()
 

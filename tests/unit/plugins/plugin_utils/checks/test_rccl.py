@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
+
 from support.rows import Row, each, not_held
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.rccl import gpu_addresses
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import TOPOLOGY_PATH
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.topology import TOPOLOGY_PATH
 
 RENDERED = {"rccl_topology_mode": "always"}
 
@@ -25,43 +25,49 @@ def replaced(old: str, new: str) -> object:
     return apply
 
 
+def unread(snapshot: dict[str, Any]) -> None:
+    snapshot["watch"][TOPOLOGY_PATH] = None
+    snapshot["problems"].append({"area": "watch", "path": TOPOLOGY_PATH, "message": "Permission denied (EACCES)"})
+
+
+def unbridged(snapshot: dict[str, Any]) -> None:
+    for node in snapshot["kfd"]["nodes"]:
+        node["io_links"] = [link for link in node["io_links"] if link["type"] != 11]
+
+
 @each(
     {
         "of this machine": Row("ok", options=RENDERED),
         "of another machine": Row(
             "fail",
-            "not on this machine: 0000:04:00.0; not in the file: 0000:03:00.0",
+            "busid 0000:04:00.0 is not on this host",
             replaced("0000:03:00.0", "0000:04:00.0"),
             options=RENDERED,
         ),
         "of a machine with more GPUs": Row(
             "fail",
-            "not on this machine: 0000:03:00.0",
+            "the file has 8 GPUs and this host 7",
             lambda snapshot: snapshot["pci"]["gpus"].pop(0),
             options=RENDERED,
         ),
-        "absent": Row(
+        "a link that KFD does not list": Row(
             "fail",
-            "not there",
-            lambda snapshot: snapshot["watch"][TOPOLOGY_PATH].update(type="absent"),
+            "KFD of this host has no such link",
+            unbridged,
             options=RENDERED,
+            observed="silently wrong",
         ),
-        "no XML": Row("fail", "not XML", text("<system>"), options=RENDERED),
-        "with entities": Row("fail", "document type", text('<!DOCTYPE x [<!ENTITY a "b">]><x/>'), options=RENDERED),
+        "not closed": Row("fail", "line 1: <system> is never closed", text('<system version="2">'), options=RENDERED),
+        "with entities": Row("fail", "line 1", text('<!DOCTYPE x [<!ENTITY a "b">]><x/>'), options=RENDERED),
+        "empty": Row("warn", "no system element", text(""), options=RENDERED),
+        "an attribute that RCCL fills in": Row(
+            "warn", "without gdr", replaced(' gdr="1"', ""), options=RENDERED, observed="incomplete"
+        ),
         "too large to be kept": Row("unknown", "too large", text(None), options=RENDERED),
-        "not rendered": Row("skipped", "no topology file", options={"rccl_topology_mode": "never"}),
+        "not rendered": Row("skipped", "is not there", options={"rccl_topology_mode": "never"}),
+        "not looked at": Row("unknown", "EACCES", unread, options=RENDERED),
         "captured tree without files": Row("skipped", "does not hold", not_held("watch"), options=RENDERED),
     }
 )
 def test_rccl_topo_matches_host(row: Row) -> None:
     row.assert_holds("rccl.topo_matches_host")
-
-
-def test_bus_ids_are_compared_without_case_and_other_devices_are_left_out() -> None:
-    xml = '<system><pci busid="0000:E3:00.0"><gpu/></pci><pci busid="0000:05:00.0"><nic/></pci></system>'
-    assert gpu_addresses(xml) == ["0000:e3:00.0"]
-
-
-def test_text_that_is_no_xml_is_refused() -> None:
-    with pytest.raises(ValueError, match="not XML"):
-        gpu_addresses("<")

@@ -17,7 +17,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry i
 
 AREAS = (
     "os", "kernel", "numa", "pci", "modules", "dkms", "devices", "users", "dpkg", "apt", "opt", "alternatives",
-    "python_envs", "watch", "system",
+    "python_envs", "watch", "environment", "system",
 )  # fmt: skip
 
 
