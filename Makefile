@@ -62,7 +62,7 @@ format: setup-dev ## what ruff can repair by itself
 	ruff format
 
 unit: setup-dev ## unit tests: no root, no network, no lab
-	pytest tests/unit
+	pytest --numprocesses 2 tests/unit
 
 journey: setup-lab setup-dev ## the lab's own tests and the molecule journeys
 	$(LAB) up -N 2

@@ -47,7 +47,7 @@ def find_gpus(snapshot: Raw, rccl_version: str, warnings: t.List[str]) -> t.List
     """
     if snapshot.get("kfd") is None:
         raise TopologyError("/sys/class/kfd/kfd/topology is not there: without the driver no XGMI link can be read")
-    nodes = {node["bdf"]: node for node in snapshot["kfd"]["nodes"] if node.get("bdf")}
+    nodes = {node["bdf"]: node for node in snapshot["kfd"].get("nodes") or [] if node.get("bdf")}
     _refuse_partitions(nodes)
     usable = []
     for raw in (snapshot.get("pci") or {}).get("gpus") or ():

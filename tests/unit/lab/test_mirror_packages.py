@@ -23,7 +23,7 @@ def packages(rocm: str, os_version: str) -> dict[str, Package]:
     return {package.name: package for package in made}
 
 
-ALL = [(rocm, os_version) for rocm, release in RELEASES.items() for os_version in set(release.suites.values())]
+ALL = sorted({(rocm, suite) for rocm, release in RELEASES.items() for suite in release.suites.values()})
 
 
 def depends(package: Package) -> list[str]:

@@ -159,7 +159,7 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         pins = lock_pins(ctx.lock or "")
         probe["wheel_index"] = {
             "url": index_url(ctx),
-            "tag": ctx.area("python")["tag"],
+            "tag": ctx.area("python").get("tag"),
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))

@@ -61,7 +61,7 @@ def plan_pytorch(ctx: PlanContext) -> Step:
 def pytorch_refusals(ctx: PlanContext) -> list[Refusal]:
     """Return what is wrong with the lock or the interpreter, before anything is changed."""
     torch = ctx.release["torch"]
-    tag = ctx.area("python")["tag"]
+    tag = ctx.area("python").get("tag")
     wanted = {normalize(name): version for name, version in torch["packages"].items()}
     if ctx.lock is None:
         return [_lock_refusal("no pytorch_lock_file is set", wanted)]

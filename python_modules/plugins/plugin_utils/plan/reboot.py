@@ -17,6 +17,6 @@ def reboot_reasons(ctx: PlanContext) -> list[str]:
     if ctx.profile["rocm_dkms"] and not amdgpu.get("loaded"):
         reasons.append("no amdgpu driver is loaded; it is loaded at boot")
     kernel = ctx.area("kernel")
-    if kernel.get("next_release") and kernel["next_release"] != kernel["release"]:
-        reasons.append(f"the next boot's kernel is {kernel['next_release']}, running is {kernel['release']}")
+    if kernel.get("next_release") and kernel["next_release"] != kernel.get("release"):
+        reasons.append(f"the next boot's kernel is {kernel['next_release']}, running is {kernel.get('release')}")
     return reasons

@@ -103,7 +103,23 @@ def node_refusals(ctx: PlanContext) -> list[Refusal]:
                 "choose a rocm_release that AMD has for this distribution",
             )
         ]
-    return _gpu_refusals(ctx)
+    return [*_unread(ctx), *_gpu_refusals(ctx)]
+
+
+def _unread(ctx: PlanContext) -> list[Refusal]:
+    """Refuse a node of which nobody could read what every plan is made from."""
+    wanted = (("kernel", "release", "/proc/sys/kernel/osrelease"), ("python", "tag", "the interpreter"))
+    return [
+        Refusal(
+            "snapshot.unread",
+            area,
+            f"{area}.{key} could not be read from {path}",
+            "a snapshot that holds it",
+            "look at the snapshot's problems in the run's folder, and at the node",
+        )
+        for area, key, path in wanted
+        if ctx.snapshot.get("root", "/") == "/" and ctx.area(area).get(key) is None
+    ]
 
 
 def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:

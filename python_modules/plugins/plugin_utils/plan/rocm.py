@@ -132,8 +132,8 @@ def _access_files(ctx: PlanContext) -> list[ManagedFile]:
 
 def _headers(ctx: PlanContext) -> list[str]:
     """Return the package of the running kernel's headers where the driver must be built."""
-    kernel = ctx.area("kernel")["release"]
-    if not ctx.profile["rocm_dkms"] or kernel in ctx.area("kernel")["headers"]:
+    kernel = ctx.area("kernel").get("release")
+    if not ctx.profile["rocm_dkms"] or kernel in (ctx.area("kernel").get("headers") or []):
         return []
     return [str(ctx.distribution["headers_package"]).format(kernel=kernel)]
 

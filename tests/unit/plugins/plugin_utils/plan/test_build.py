@@ -140,3 +140,21 @@ def test_the_playbook_applies_the_roles_in_the_plans_order() -> None:
     tasks = yaml.safe_load((made.REPOSITORY / "playbooks" / "tasks" / "apply.yml").read_text(encoding="utf-8"))
     applied = [task["ansible.builtin.include_role"]["name"] for task in tasks if "ansible.builtin.include_role" in task]
     assert applied == roles(made.plan(made.old(), bringup_reboot=True))
+
+
+def holes(snapshot: dict[str, t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
+    """Give the snapshot with one area, or one value of an area, that nobody could read."""
+    for area, value in snapshot.items():
+        yield area, {**snapshot, area: None}
+        if isinstance(value, dict):
+            for key in value:
+                yield f"{area}.{key}", {**snapshot, area: {**value, key: None}}
+
+
+@pytest.mark.parametrize("make", [made.bare, made.old, made.converged], ids=["bare", "old", "converged"])
+def test_a_hole_in_the_snapshot_ends_in_a_plan_or_a_refusal(make: t.Callable[[], dict[str, t.Any]]) -> None:
+    for name, snapshot in holes(make()):
+        if name in ("schema", "root", "problems", "skipped"):
+            continue
+        plan = made.plan(snapshot)
+        assert plan["steps"] or plan["refusals"] or plan["reboot"] is not None, name
