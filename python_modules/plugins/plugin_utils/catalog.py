@@ -89,6 +89,11 @@ class Catalog:
         return self._load(self.directory / "families.yml")
 
     @property
+    def leftovers(self) -> dict[str, t.Any]:
+        """Return what installers leave beside their packages, and the vendor's hosts."""
+        return self._load(self.directory / "leftovers.yml")
+
+    @property
     def profile_options(self) -> dict[str, dict[str, t.Any]]:
         """Return the shared options of a profile, in the form of argument_specs."""
         options: dict[str, dict[str, t.Any]] = self._load(self.directory / "profile.yml")["options"]

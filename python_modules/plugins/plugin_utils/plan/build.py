@@ -164,8 +164,13 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
+    purge = by_role.get("rocm_purge")
+    if purge and purge.inputs["packages"]:
+        subject = "the package manager's simulation of the purge"
+        changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        "probe": probe if changes else None,
+        "purge": purge.inputs if purge else None,
+        "probe": probe if probe["repositories"] or wheels else None,
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -173,6 +178,14 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
 
 def _probe_change(subject: str, url: str) -> Change:
     return Change("probe", subject, "not asked", "answers and verifies", f"{url}, before anything is changed")
+
+
+def _adoption(ctx: PlanContext, installed: list[str]) -> list[str]:
+    """Say so where packages of the wanted release are there that no run of ours installed: they stay."""
+    if not installed or ctx.area("journal").get("runs"):
+        return []
+    release = ctx.release["release"]
+    return [f"ROCm {release} was installed by hand and is adopted: what is missing is added, nothing is torn down"]
 
 
 def _plan(
@@ -184,6 +197,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
         "host": ctx.host,
@@ -198,7 +212,7 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [note for step in wanted for note in step.notes],
+        "notes": [*adopted, *(note for step in wanted for note in step.notes)],
         "kept": list(kept),
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": []},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],

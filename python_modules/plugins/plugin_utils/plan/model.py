@@ -58,6 +58,16 @@ class PlanContext:
         return self.catalog.release(self.profile["rocm_release"])
 
     @functools.cached_property
+    def driver_release(self) -> dict[str, t.Any]:
+        """Return the catalog's entry of the release that the driver is of: the wanted one, unless a site says other."""
+        return self.catalog.release(self.profile["rocm_driver_release"] or self.profile["rocm_release"])
+
+    @property
+    def driver(self) -> dict[str, t.Any]:
+        """Return the wanted driver: its path, version and package version."""
+        return dict(self.driver_release["driver"])
+
+    @functools.cached_property
     def gpu(self) -> dict[str, t.Any]:
         """Return the catalog's entry of the GPU model."""
         return self.catalog.gpu(self.profile["gpu_model"])

@@ -10,7 +10,7 @@ def reboot_reasons(ctx: PlanContext) -> list[str]:
     """Return why the node must be rebooted once the plan's steps are done; empty when it need not."""
     reasons = []
     amdgpu = ctx.area("modules").get("amdgpu") or {}
-    wanted = str(ctx.release["driver"]["version"])
+    wanted = str(ctx.driver["version"])
     if ctx.profile["rocm_dkms"] and amdgpu.get("loaded") and amdgpu.get("version") != wanted:
         running = amdgpu.get("version") or "the kernel's own"
         reasons.append(f"the running driver is {running}, wanted is {wanted}")

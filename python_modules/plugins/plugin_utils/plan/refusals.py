@@ -26,6 +26,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
         return refusals
     for kind, option, lookup in (
         ("ROCm release", "rocm_release", catalog.release),
+        ("ROCm release", "rocm_driver_release", lambda name: catalog.release(name or profile["rocm_release"])),
         ("GPU model", "gpu_model", catalog.gpu),
     ):
         try:
@@ -42,6 +43,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
     if refusals:
         return refusals
+    refusals += _pair_refusals(profile, catalog)
     known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
     refusals += [
         Refusal(
@@ -65,6 +67,23 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
         )
     return refusals
+
+
+def _pair_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
+    """Refuse a driver and a user space that AMD does not test together."""
+    driver = str(profile["rocm_driver_release"] or profile["rocm_release"])
+    tested = catalog.release(driver)["driver_tested_with"]
+    if driver == profile["rocm_release"] or str(profile["rocm_release"]).rpartition(".")[0] in tested:
+        return []
+    return [
+        Refusal(
+            "rocm.pair_untested",
+            "rocm_driver_release",
+            f"the driver of {driver} under the user space of {profile['rocm_release']}",
+            f"a user space of {', '.join(tested)}, which AMD tests with that driver",
+            "choose a driver's release that is tested with it, or leave rocm_driver_release empty",
+        )
+    ]
 
 
 def node_refusals(ctx: PlanContext) -> list[Refusal]:

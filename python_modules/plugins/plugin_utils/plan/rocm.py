@@ -71,7 +71,7 @@ def wanted_packages(ctx: PlanContext) -> dict[str, str]:
     for usecase in _usecases(ctx):
         for name in release["usecases"][usecase]:
             is_driver = name.startswith("amdgpu-")
-            wanted[name] = release["driver"]["package_version"] if is_driver else f"*.{release['encoded']}-*{suffix}"
+            wanted[name] = ctx.driver["package_version"] if is_driver else f"*.{release['encoded']}-*{suffix}"
     return wanted
 
 
@@ -85,7 +85,7 @@ def _package_reason(ctx: PlanContext, name: str) -> str:
     if name == "amdgpu-install":
         return "AMD's installer of exactly this release"
     if name.startswith("amdgpu-"):
-        return f"AMD's driver of ROCm {ctx.release['release']}; AMD wants its own driver on Instinct"
+        return f"AMD's driver of ROCm {ctx.driver_release['release']}; AMD wants its own driver on Instinct"
     return f"ROCm {ctx.release['release']}, asked for by rocm_usecases"
 
 
@@ -141,7 +141,7 @@ def _headers(ctx: PlanContext) -> list[str]:
 def hold_versions(ctx: PlanContext) -> list[str]:
     """Return the version patterns of the release: what is installed by this run is held too."""
     patterns = [f"*.{ctx.release['encoded']}-*"]
-    return [*patterns, ctx.release["driver"]["package_version"]] if ctx.profile["rocm_dkms"] else patterns
+    return [*patterns, ctx.driver["package_version"]] if ctx.profile["rocm_dkms"] else patterns
 
 
 def hold_names(ctx: PlanContext, going: frozenset[str]) -> list[str]:
@@ -155,7 +155,7 @@ def hold_names(ctx: PlanContext, going: frozenset[str]) -> list[str]:
 
 def _is_of_release(ctx: PlanContext, name: str, version: str) -> bool:
     vendor = ctx.families.classify(name, version)
-    return vendor is not None and vendor.release == ctx.release["release"]
+    return vendor is not None and vendor.release in (ctx.release["release"], ctx.driver_release["release"])
 
 
 def _holds_missing(ctx: PlanContext, going: frozenset[str]) -> list[str]:
