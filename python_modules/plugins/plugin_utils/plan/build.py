@@ -12,6 +12,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile impor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
@@ -170,6 +171,7 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
         "purge": purge.inputs if purge else None,
+        "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
