@@ -221,7 +221,9 @@ class _Builder:
         if probe is None:
             self.skipped["apt.policy"] = LIVE["apt.policy"]
         else:
-            policy = self.guard("apt", lambda: apt_policy.read_policy(tree, probe, request.packages))
+            release = tree.read_line("kernel", "/proc/sys/kernel/osrelease") or ""
+            names = [name.replace("{kernel}", release) for name in request.packages]
+            policy = self.guard("apt", lambda: apt_policy.read_policy(tree, probe, names))
         return {
             "sources": sources,
             "preferences": pins[0],

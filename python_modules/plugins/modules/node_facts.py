@@ -38,7 +38,7 @@ options:
     elements: str
     default: []
   packages:
-    description: Names of packages of which apt's candidate is wanted.
+    description: Names of packages of which apt's candidate is wanted. C({kernel}) in one stands for the running kernel.
     type: list
     elements: str
     default: []

@@ -42,6 +42,7 @@ class PlanContext:
 
     fleet: host names and GPU counts for the hostfile, None where nobody knows the count.
     lock: text of the wheels' lock file, None when the site named none.
+    local: the node is the controller itself, which cannot reboot itself and go on.
     """
 
     host: str
@@ -51,6 +52,7 @@ class PlanContext:
     snapshot: dict[str, t.Any]
     fleet: tuple[tuple[str, int | None], ...] = ()
     lock: str | None = None
+    local: bool = False
 
     @functools.cached_property
     def release(self) -> dict[str, t.Any]:

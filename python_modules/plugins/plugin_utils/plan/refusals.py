@@ -6,6 +6,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -43,7 +45,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
     if refusals:
         return refusals
-    refusals += _pair_refusals(profile, catalog)
+    refusals += _pair_refusals(profile, catalog) + tuning_refusals(profile)
     known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
     refusals += [
         Refusal(
@@ -163,6 +165,8 @@ def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]
     refusals: list[Refusal] = []
     if {"rocm_purge", "rocm"} & set(roles):
         refusals += _users_of_gpus(ctx)
+    if "rocm" in roles:
+        refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
         refusals += _unfinished_packages(ctx)
     refusals += _space(ctx, roles)

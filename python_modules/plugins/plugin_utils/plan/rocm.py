@@ -7,6 +7,11 @@ import fnmatch
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import (
+    kernel_holds,
+    kernel_notes,
+    kernels_to_build_for,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
 LD_CONF = "/etc/ld.so.conf.d/rocm.conf"
@@ -30,7 +35,19 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
     changes += [
         Change("hold", name, "free", "held", "an upgrade by hand or unattended would mix releases") for name in holds
     ]
+    changes += [
+        Change(
+            "hold",
+            name,
+            "free",
+            "held",
+            "rocm_hold_kernel: the next kernel may be one that the driver does not build on",
+        )
+        for name in kernel_holds(ctx)
+        if not ctx.packages[name]["hold"]
+    ]
     members, notes = _members(ctx)
+    notes += kernel_notes(ctx)
     changes += [
         Change("member", user, "not in " + ", ".join(groups), "in " + ", ".join(groups), "/dev/kfd belongs to render")
         for user, groups in members.items()
@@ -51,7 +68,7 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         "headers": headers,
         "missing": [name for name in missing if name != "amdgpu-install"],
         "packages": [f"{name}={version}" for name, version in wanted.items() if name != "amdgpu-install"],
-        "hold": {"names": hold_names(ctx, going), "versions": hold_versions(ctx)},
+        "hold": {"names": sorted({*hold_names(ctx, going), *kernel_holds(ctx)}), "versions": hold_versions(ctx)},
         "members": members,
     }
     return Step("rocm", tuple(changes), inputs, tuple(files), wanted, tuple(notes))
@@ -131,11 +148,15 @@ def _access_files(ctx: PlanContext) -> list[ManagedFile]:
 
 
 def _headers(ctx: PlanContext) -> list[str]:
-    """Return the package of the running kernel's headers where the driver must be built."""
-    kernel = ctx.area("kernel").get("release")
-    if not ctx.profile["rocm_dkms"] or kernel in (ctx.area("kernel").get("headers") or []):
+    """Return the packages of the headers that lack: of the running kernel and of the next boot's."""
+    if not ctx.profile["rocm_dkms"]:
         return []
-    return [str(ctx.distribution["headers_package"]).format(kernel=kernel)]
+    there = ctx.area("kernel").get("headers") or []
+    return [
+        str(ctx.distribution["headers_package"]).format(kernel=kernel)
+        for kernel in kernels_to_build_for(ctx)
+        if kernel not in there
+    ]
 
 
 def hold_versions(ctx: PlanContext) -> list[str]:

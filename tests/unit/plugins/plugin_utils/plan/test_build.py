@@ -139,7 +139,8 @@ def test_the_plan_is_a_function_of_its_inputs_and_plain_data() -> None:
 def test_the_playbook_applies_the_roles_in_the_plans_order() -> None:
     tasks = yaml.safe_load((made.REPOSITORY / "playbooks" / "tasks" / "apply.yml").read_text(encoding="utf-8"))
     applied = [task["ansible.builtin.include_role"]["name"] for task in tasks if "ansible.builtin.include_role" in task]
-    assert applied == roles(made.plan(made.old(), bringup_reboot=True))
+    given = {"bringup_reboot": True, "kernel_tuning_boot_parameters": ["iommu=pt"]}
+    assert applied == roles(made.plan(made.old(), **given))
 
 
 def holes(snapshot: dict[str, t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
