@@ -85,22 +85,27 @@ def _packages(node: Node, state: Json, moves: Moves) -> List[str]:
     before = {path: Path(node.at(path)).read_bytes() for path in apt_paths(node) if os.path.isfile(node.at(path))}
     restore_apt(node, state)
     try:
-        return _transact(node, moves)
+        return _transact(node, moves, state["archives"])
     except PurgeRefused:
         _put_back(node, before)
         raise
 
 
-def _transact(node: Node, moves: Moves) -> List[str]:
+def _transact(node: Node, moves: Moves, archives: Mapping[str, str]) -> List[str]:
     update = node.run([*_APT, "update"])
     if update.rc != 0:
         raise PurgeRefused(f"the sources of that time cannot be read: {describe_lock(update) or last_words(update)}")
     held = [row.binary for row in read_rows(node.run) if row.hold]
-    there = {name: version for name, version in moves.install.items() if _available(node, name, version)}
-    lost = [
-        f"{name} {version}: no source has it any more" for name, version in moves.install.items() if name not in there
-    ]
-    words = [f"{name}={version}" for name, version in there.items()] + [f"{name}-" for name in moves.remove]
+    words: List[str] = []
+    lost: List[str] = []
+    for name, version in moves.install.items():
+        if _available(node, name, version):
+            words.append(f"{name}={version}")
+        elif name in archives and os.path.isfile(node.at(archives[name])):
+            words.append(archives[name])
+        else:
+            lost.append(f"{name} {version}: no source has it any more")
+    words += [f"{name}-" for name in moves.remove]
     if not words:
         return lost
     simulation = node.run([*_APT, "-s", *_ALLOWED, "--purge", "install", *words])

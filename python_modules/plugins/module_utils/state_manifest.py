@@ -11,6 +11,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.alternatives impo
 from ansible_collections.instinct.bringup.plugins.module_utils.package_state import owners_of, read_rows
 from ansible_collections.instinct.bringup.plugins.module_utils.purge_manifest import describe_file
 from ansible_collections.instinct.bringup.plugins.module_utils.purge_request import Node
+from ansible_collections.instinct.bringup.plugins.module_utils.repack import repack, without_source
 
 SCHEMA = 1
 SUFFIX = ".before.json"
@@ -29,19 +30,31 @@ Json = Dict[str, Any]
 
 
 class Wish(NamedTuple):
-    """What the plan is about to change: files, trees that may go, paths that it makes, and users that join groups."""
+    """What the plan is about to change.
+
+    packages: those that go; trees: those that may go; made: paths that it makes; users: who joins groups.
+    """
 
     files: Sequence[str]
     trees: Sequence[str]
     made: Sequence[str]
     users: Sequence[str]
+    packages: Sequence[str] = ()
 
 
-def state_of(node: Node, wish: Wish, run_id: str, now: str) -> Json:
-    """Return the node's state as it is. PackageError when dpkg cannot be asked; OSError when a file cannot be read."""
+def state_of(node: Node, wish: Wish, run_id: str, now: str, archives: str = "") -> Json:
+    """Return the node's state as it is.
+
+    archives: folder for copies of packages that no source has; without one none is kept. PackageError when dpkg
+    cannot be asked, PurgeFailed when a copy cannot be made, OSError when a file cannot be read.
+    """
     automatic = set(node.run(["apt-mark", "showauto"]).out.split())
     rows = read_rows(node.run)
     trees, not_kept = _trees(node, wish.trees)
+    going = {row.binary: row.version for row in rows if row.installed and row.name in set(wish.packages)}
+    lost = without_source(node, going) if archives else []
+    copies = {name: repack(node, name, archives) for name in lost}
+    not_kept += [f"package {name} {going[name]}, which no source has" for name, path in copies.items() if not path]
     paths = [*apt_paths(node), *wish.files, *_alternative_paths(node)]
     return {
         "schema": SCHEMA,
@@ -59,6 +72,7 @@ def state_of(node: Node, wish: Wish, run_id: str, now: str) -> Json:
             if row.present
         ],
         "files": [_describe(node, path) for path in dict.fromkeys(paths)],
+        "archives": {name: path for name, path in copies.items() if path},
         "trees": trees,
         "not_kept": not_kept,
         "made": [path for path in wish.made if not os.path.lexists(node.at(path))],

@@ -103,10 +103,15 @@ def main() -> None:
         if not module.check_mode:
             now = datetime.now(timezone.utc)
             name = now.strftime("roll-back-%Y%m%dT%H%M%SZ")
+            folder = os.path.join(module.params["dir"], name + ".archives")
             files = [entry["path"] for entry in state["files"]]
             trees = [entry["path"] for entry in state["trees"] if entry["type"] == "directory"]
             present = state_of(
-                node, Wish(files, trees, [], list(state["users"])), name, now.strftime("%Y-%m-%dT%H:%M:%SZ")
+                node,
+                Wish(files, trees, [], list(state["users"]), list(state["archives"])),
+                name,
+                now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                folder,
             )
             write_manifest(os.path.join(module.params["dir"], name + SUFFIX), present)
         module.exit_json(**roll_back(node, state, module.check_mode))

@@ -50,6 +50,13 @@ options:
     type: list
     elements: str
     default: []
+  packages:
+    description:
+      - Names of packages that the run removes or replaces. Of one that no source of apt has, such as AMD's installer, a
+        copy is made from what is installed, when that is at most 20 MiB.
+    type: list
+    elements: str
+    default: []
   dir:
     description: Where the manifest is kept. It is made with mode 0700.
     type: path
@@ -73,7 +80,7 @@ path:
   type: str
   sample: /var/lib/instinct-bringup/manifests/20261201T080000Z.before.json
 not_kept:
-  description: Files in the trees that are too large to be kept.
+  description: Files and packages that are too large to be kept.
   returned: success
   type: list
   elements: str
@@ -111,7 +118,13 @@ def main() -> None:
             module.exit_json(changed=False, path=path, not_kept=[])
         wish = Wish(**{name: params[name] for name in Wish._fields})
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        state = state_of(Node(run_command), wish, params["run_id"], now)
+        state = state_of(
+            Node(run_command),
+            wish,
+            params["run_id"],
+            now,
+            "" if module.check_mode else path[: -len(SUFFIX)] + ".archives",
+        )
         if not module.check_mode:
             write_manifest(path, state)
         module.exit_json(changed=True, path=path, not_kept=state["not_kept"])

@@ -19,10 +19,17 @@ def keep_inputs(ctx: PlanContext, changed: t.Iterable[Step]) -> dict[str, t.Any]
         if not tree["has_source"]
     ]
     trees = {tree for step in steps if step.role == "rocm_purge" for tree in step.inputs["trees"]}
+    packages = {
+        change.subject
+        for step in steps
+        for change in step.changes
+        if change.kind == "package" and ctx.installed(change.subject)
+    }
     return {
         "run_id": ctx.run_id,
         "files": sorted(files),
         "trees": sorted(trees | set(orphans)),
         "made": [change.subject for step in steps for change in step.changes if change.kind == "venv"],
+        "packages": sorted(packages),
         "users": list(ctx.profile["bringup_users"]),
     }

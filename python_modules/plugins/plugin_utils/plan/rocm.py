@@ -46,6 +46,8 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         for name in kernel_holds(ctx)
         if not ctx.packages[name]["hold"]
     ]
+    link = _link_change(ctx, going)
+    changes += link
     members, notes = _members(ctx)
     notes += kernel_notes(ctx)
     changes += [
@@ -70,6 +72,7 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         "packages": [f"{name}={version}" for name, version in wanted.items() if name != "amdgpu-install"],
         "hold": {"names": sorted({*hold_names(ctx, going), *kernel_holds(ctx)}), "versions": hold_versions(ctx)},
         "members": members,
+        "link": {"path": tree_path(ctx), "priority": int(release_number(ctx))} if link else None,
     }
     return Step("rocm", tuple(changes), inputs, tuple(files), wanted, tuple(notes))
 
@@ -121,6 +124,31 @@ def _key_change(ctx: PlanContext) -> list[Change]:
             "the only key that these repositories are trusted by",
         )
     ]
+
+
+def tree_path(ctx: PlanContext) -> str:
+    """Return the folder of the wanted release, which /opt/rocm leads to."""
+    return f"/opt/rocm-{ctx.release['release']}"
+
+
+def release_number(ctx: PlanContext) -> str:
+    """Return the release as one number, which AMD's packages take for the priority of their alternative."""
+    return str(ctx.release["encoded"])
+
+
+def _link_change(ctx: PlanContext, going: frozenset[str]) -> list[Change]:
+    """Return what is wrong with /opt/rocm where the release is there: its package makes the link only once."""
+    opt, path = ctx.area("opt"), tree_path(ctx)
+    core = ctx.installed("rocm-core") if "rocm-core" not in going else None
+    if core is None or not any(tree["path"] == path for tree in opt.get("trees") or []):
+        return []
+    if not _is_of_release(ctx, "rocm-core", core):
+        return []
+    link = opt.get("rocm_link") or {}
+    if link.get("resolved") == path:
+        return []
+    before = f"leads to {link['target']}" if link.get("target") else "absent"
+    return [Change("link", "/opt/rocm", before, path, "what asks for /opt/rocm must find the wanted release")]
 
 
 def _path_files(ctx: PlanContext) -> list[ManagedFile]:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Result
 from ansible_collections.instinct.bringup.plugins.module_utils.purge_request import Node, PurgeRefused
+from ansible_collections.instinct.bringup.plugins.module_utils.repack import repack, without_source
 from ansible_collections.instinct.bringup.plugins.module_utils.restore_files import restore
 from ansible_collections.instinct.bringup.plugins.module_utils.roll_back import moves_to, read_state, roll_back
 from ansible_collections.instinct.bringup.plugins.module_utils.state_manifest import Wish, state_of
@@ -161,3 +164,40 @@ def test_a_manifest_that_is_not_there_is_refused_with_those_that_are(tmp_path: P
     (tmp_path / "20261201-1.before.json").write_text("{}", encoding="utf-8")
     with pytest.raises(PurgeRefused, match="there are: 20261201-1"):
         read_state(str(tmp_path), "x")
+
+
+def test_a_package_that_no_source_has_is_kept_as_an_archive(tmp_path: Path) -> None:
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("dpkg-deb is not here")
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/amdgpu-install").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "var/lib/dpkg/info").mkdir(parents=True)
+    (tmp_path / "var/lib/dpkg/info/amdgpu-install.postinst").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "var/lib/dpkg/info/amdgpu-install.postinst").chmod(0o755)
+    status = (
+        "Package: amdgpu-install\nStatus: install ok installed\nVersion: 22.20.50200-1\nArchitecture: all\n"
+        "Maintainer: nobody <nobody@example.invalid>\nConffiles:\n /etc/x 0\nDescription: x\n more\n"
+    )
+
+    def run(argv: Sequence[str]) -> Result:
+        if argv[0] == "apt-cache":
+            return Result(0, " rccl | 2.11 | http://mirror.example jammy/main amd64 Packages\n", "")
+        if argv[:2] == ["dpkg-query", "-s"]:
+            return Result(0, status, "")
+        if argv[:2] == ["dpkg-query", "-W"]:
+            return Result(0, "4", "")
+        if argv[:2] == ["dpkg-query", "-L"]:
+            return Result(0, "/.\n/usr\n/usr/bin\n/usr/bin/amdgpu-install\n", "")
+        done = subprocess.run(list(argv), capture_output=True, text=True, check=False)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    node = Node(run, str(tmp_path))
+    assert without_source(node, {"rccl": "2.11", "amdgpu-install": "22.20.50200-1"}) == ["amdgpu-install"]
+    path = repack(node, "amdgpu-install", str(tmp_path / "kept"))
+    shown = subprocess.run(["dpkg-deb", "-f", path], capture_output=True, text=True, check=True).stdout
+    assert "Version: 22.20.50200-1" in shown
+    assert "Status" not in shown
+    assert (
+        "/usr/bin/amdgpu-install"
+        in subprocess.run(["dpkg-deb", "-c", path], capture_output=True, text=True, check=True).stdout
+    )
