@@ -144,4 +144,5 @@ def test_installers_have_the_vendors_file_names() -> None:
         "5.2.0": "amdgpu-install_22.20.50200-1_all.deb",
         "5.4.2": "amdgpu-install_5.4.50402-1_all.deb",
         "5.7.1": "amdgpu-install_5.7.50701-1_all.deb",
+        "6.1.0": "amdgpu-install_6.1.60100-1_all.deb",
     }
