@@ -65,7 +65,7 @@ def plan_for_host(
         catalog=default_catalog(),
         snapshot=seen,
         fleet=() if profile.problems else _fleet(action, task_vars, run_dir, profile),
-        lock=None if profile.problems else _lock(action, profile),
+        lock=None if profile.problems else read_lock(action, profile),
         local=str(action._play_context.connection) == "local",
     )
     return Planned(profile, ctx.catalog, seen, build_plan(ctx))
@@ -76,7 +76,7 @@ def _plain(value: t.Any) -> t.Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def _lock(action: ActionBase, profile: Profile) -> str | None:
+def read_lock(action: ActionBase, profile: Profile) -> str | None:
     """Return the text of the lock, with paths as Ansible resolves them, or None without one."""
     if not profile["pytorch_lock_file"]:
         return None
