@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The field cases of Python wheels and of Ansible, Y-01 to Y-10 and N-01 to N-12, where the logic is pure.
+
+What needs an effect is in the lab: N-01 and N-11 are molecule's check step over a bare node, N-03 the journey's second
+run, Y-04's index the lab's refusals.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import environment
+from ansible_collections.instinct.bringup.plugins.module_utils.fetch import Answer, FetchError
+from ansible_collections.instinct.bringup.plugins.module_utils.wheel_index import (
+    Interpreter,
+    WheelProblem,
+    find_wheel,
+)
+
+from . import made
+
+ROLES = made.REPOSITORY / "roles"
+CP310 = Interpreter("cp310", "x86_64", (2, 35))
+
+
+def step(plan: dict[str, t.Any], role: str) -> dict[str, t.Any]:
+    return next(step for step in plan["steps"] if step["role"] == role)
+
+
+def role_text(role: str) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROLES / role / "tasks").glob("*.yml")))
+
+
+def refused(index_page: str | None, version: str) -> str:
+    def fetch(url: str, limit: int) -> Answer:
+        if index_page is None:
+            raise FetchError(url, "HTTP 404 Not Found", 404)
+        return Answer(url, 200, index_page.encode())
+
+    with pytest.raises(WheelProblem) as problem:
+        find_wheel("http://mirror.example/whl/rocm7.2", "torch", version, CP310, fetch)
+    return str(problem.value)
+
+
+def test_y01_a_later_pip_keeps_the_pins_without_being_asked() -> None:
+    files = {file["path"]: file["content"] for file in made.plan(made.bare())["files"]}
+    venv = "/opt/instinct-bringup/venv"
+    assert "torch==2.0.1+rocm5.4.2\n" in files[f"{venv}/constraints.txt"]
+    assert f"constraint = {venv}/constraints.txt" in files[f"{venv}/pip.conf"]
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "2.0.1", "2.0.1+cu118"])
+def test_y01_a_swapped_build_is_planned_back_whatever_its_number(version: str) -> None:
+    snapshot = made.converged()
+    snapshot["python_envs"][0]["distributions"]["torch"]["version"] = version
+    assert step(made.plan(snapshot), "pytorch")["inputs"]["reinstall"] == ["torch"]
+
+
+def test_y02_one_index_alone_is_asked_and_every_pin_is_exact() -> None:
+    assert "extra-index-url" not in role_text("pytorch")
+    assert "--index-url" in role_text("pytorch")
+    lock = made.LOCK.replace("torch==2.0.1+rocm5.4.2", "torch>=2.0")
+    assert made.plan(made.bare(), lock=lock)["refusals"][0]["id"] == "py.lock"
+
+
+def test_y03_an_index_that_answers_without_the_version_is_no_index_for_it() -> None:
+    page = '<a href="torch-2.11.0%2Brocm7.2-cp310-cp310-manylinux_2_28_x86_64.whl">x</a>'
+    assert "2.11.0+rocm7.2" in refused(page, "2.8.0+rocm7.2")
+
+
+def test_y04_a_tag_that_is_not_there_and_an_interpreter_without_a_wheel_are_two_messages() -> None:
+    page = '<a href="torch-2.8.0%2Brocm7.2-cp312-cp312-manylinux_2_28_x86_64.whl">x</a>'
+    no_tag, no_python = refused(None, "2.8.0+rocm7.2"), refused(page, "2.8.0+rocm7.2")
+    assert "404" in no_tag
+    assert "404" not in no_python
+    assert "cp312" in no_python
+    assert "cp310" in no_python
+
+
+def test_y05_a_second_owner_of_triton_goes() -> None:
+    snapshot = made.converged()
+    snapshot["python_envs"][0]["distributions"]["triton"] = {"version": "3.3.0", "requires": []}
+    assert step(made.plan(snapshot), "rocm_purge")["inputs"]["wheels"] == [
+        {"venv": "/opt/instinct-bringup/venv", "distributions": ["triton"]}
+    ]
+
+
+def test_y06_numpy_2_under_a_torch_for_numpy_1_is_refused() -> None:
+    (refusal,) = made.plan(made.bare(), lock=made.LOCK.replace("1.26.4", "2.0.1"))["refusals"]
+    assert "built for numpy 1" in refusal["seen"]
+
+
+def test_y07_the_systems_python_is_never_installed_into() -> None:
+    plan = made.plan(made.bare())
+    assert step(plan, "pytorch")["inputs"]["missing"] == ["python3-venv", "python3-packaging"]
+    for task in yaml.safe_load((ROLES / "pytorch" / "tasks" / "main.yml").read_text(encoding="utf-8")):
+        if "ansible.builtin.pip" in task:
+            assert task["ansible.builtin.pip"]["virtualenv"]
+    assert "break-system-packages" not in role_text("pytorch")
+
+
+def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first() -> None:
+    assert 'TMPDIR: "{{ bringup_step.inputs.venv }}"' in role_text("pytorch")
+    assert "--no-cache-dir" in role_text("pytorch")
+    snapshot = made.bare()
+    snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
+    (refusal,) = made.plan(snapshot)["refusals"]
+    assert (refusal["subject"], refusal["seen"]) == ("/opt/instinct-bringup/venv", "1.0 GiB free")
+
+
+def test_n02_every_call_of_apt_waits_for_the_lock_and_none_removes_one() -> None:
+    for path in ROLES.rglob("tasks/*.yml"):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("ansible.builtin.apt:") == text.count("lock_timeout: 600"), path
+        assert not re.search(r"rm .*lock", text)
+    assert "DPkg::Lock::Timeout=600" in role_text("rocm")
+
+
+def test_n03_one_role_reboots_and_only_in_its_step() -> None:
+    with_reboot = [path.parts[-3] for path in ROLES.rglob("tasks/*.yml") if "builtin.reboot" in path.read_text()]
+    assert with_reboot == ["reboot"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "read"),
+    [
+        ("rocm_release", 6.1, "6.1, a number"),
+        ("rocm_driver_release", 5.1, "5.1, a number"),
+        ("rocm_release", 5, "5, a"),
+    ],
+)
+def test_n04_a_version_that_yaml_made_a_number_says_what_yaml_made(option: str, value: object, read: str) -> None:
+    (refusal,) = made.plan(made.bare(), **{option: value})["refusals"]
+    assert read in refusal["seen"]
+
+
+def test_n06_no_condition_is_a_bare_list_or_text() -> None:
+    playbooks = [
+        made.REPOSITORY / "site.yml",
+        *(made.REPOSITORY / "playbooks").rglob("*.yml"),
+        *ROLES.rglob("tasks/*.yml"),
+    ]
+    for path in playbooks:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            found = re.match(r"\s*when: ([a-z_.]+)$", line)
+            # Values of the plan's own that are true or false.
+            assert not found or found[1].rpartition(".")[2] in {
+                "needed", "grub", "sysctl", "reload", "wanted", "settle",
+            }, f"{path}: {line}"  # fmt: skip
+
+
+def test_n10_commands_are_run_in_a_fixed_locale() -> None:
+    assert environment()["LC_ALL"] == "C"
+    assert environment()["LANGUAGE"] == "C"
+
+
+def test_n11_apt_key_is_not_used_to_change_anything() -> None:
+    files: list[pathlib.Path] = [
+        *ROLES.rglob("*.yml"),
+        *(made.REPOSITORY / "python_modules/plugins/modules").glob("*.py"),
+    ]
+    for path in files:
+        assert not re.search(r"builtin\.apt_key|\[.apt-key.", path.read_text(encoding="utf-8")), path
+
+
+def test_n12_host_keys_are_checked_and_none_is_written_by_a_play() -> None:
+    settings = (made.REPOSITORY / "ansible.cfg").read_text(encoding="utf-8")
+    assert "host_key_checking = false" not in settings.lower()
+    assert not any("known_hosts" in path.read_text(encoding="utf-8") for path in ROLES.rglob("*.yml"))
