@@ -20,6 +20,10 @@ ARGUMENTS = {
 }
 
 
+# What a person might name as a tag to get a part of the journey.
+ROLES = ("preflight", "rocm_purge", "kernel_tuning", "rocm", "mpi", "pytorch", "reboot", "rccl", "deepspeed")
+
+
 class ActionModule(ActionBase):
     """Make the run's folder on the controller. Nothing is done on a node."""
 
@@ -31,6 +35,7 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         result: dict[str, t.Any] = super().run(tmp, variables)
         _validation, arguments = self.validate_argument_spec(ARGUMENTS)
+        _refuse_tags(variables)
         release = arguments["rocm_release"] or load_profile(self, variables)["rocm_release"]
         # Relative to where ansible-playbook was started, as the README's commands are.
         report_dir = pathlib.Path(arguments["report_dir"]).absolute()
@@ -47,3 +52,18 @@ class ActionModule(ActionBase):
         info = folder.info
         result.update(changed=False, run={"id": info["id"], "dir": str(folder.path), "started": info["started"]})
         return result
+
+
+def _refuse_tags(variables: t.Mapping[str, t.Any]) -> None:
+    """Refuse tags: they would silently leave out the snapshot, the plan or the verdict.
+
+    :raises AnsibleActionFail: the playbook was called with tags, or with a role's name to skip.
+    """
+    run_tags = [str(tag) for tag in variables.get("ansible_run_tags") or ["all"]]
+    skipped = [str(tag) for tag in variables.get("ansible_skip_tags") or [] if tag in ROLES]
+    if run_tags != ["all"] or skipped:
+        named = " ".join([*(f"--tags {tag}" for tag in run_tags if tag != "all"), *(f"--skip-tags {tag}" for tag in skipped)])
+        raise AnsibleActionFail(
+            f"called with {named}, which would silently leave out a part of the run. A part of the plan is applied "
+            """with -e '{"bringup_only": ["rccl"]}', and every role is entered with -e bringup_force=true."""
+        )

@@ -14,7 +14,13 @@ import typing as t
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import PlanDict, build_plan
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
-from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile, all_options, build_profile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import (
+    Problem,
+    Profile,
+    all_options,
+    build_profile,
+    unknown_names,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import read_json, safe_name, write_json
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import read_snapshot
 
@@ -40,10 +46,14 @@ def load_profile(action: ActionBase, task_vars: dict[str, t.Any]) -> Profile:
     given = {name: _plain(action._templar.template(task_vars[name])) for name in options if name in task_vars}
     profile = build_profile(options, given)
     group = profile["deepspeed_hosts_group"]
+    problems = [
+        Problem(name, f"{name} is set, which nothing reads", f"{option}, if that was meant, or another name")
+        for name, option in unknown_names(options, task_vars)
+    ]
     if not profile.problems and group not in task_vars.get("groups", {}):
-        problem = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"
-        return dataclasses.replace(profile, problems=(problem,))
-    return profile
+        seen = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"
+        problems.append(Problem("deepspeed_hosts_group", seen, "a group of the inventory"))
+    return dataclasses.replace(profile, problems=(*profile.problems, *problems))
 
 
 def plan_for_host(
@@ -76,11 +86,14 @@ def _plain(value: t.Any) -> t.Any:
 
 
 def _lock(action: ActionBase, profile: Profile) -> str | None:
-    """Return the text of the lock, with paths as Ansible resolves them, or None without one."""
+    """Return the text of the lock, with paths as Ansible resolves them, or None where there is none."""
     if not profile["pytorch_lock_file"]:
         return None
     path = pathlib.Path(action._loader.path_dwim(profile["pytorch_lock_file"]))
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _fleet(action: ActionBase, task_vars: dict[str, t.Any], run_dir: pathlib.Path, profile: Profile) -> Fleet:

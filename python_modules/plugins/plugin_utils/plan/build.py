@@ -83,7 +83,7 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     try:
         steps = [purge, plan_rocm(ctx, going), plan_mpi(ctx), plan_pytorch(ctx), plan_rccl(ctx), plan_deepspeed(ctx)]
     except (ProfileError, ConfigError) as error:
-        return _plan(ctx, refusals=[value_refusal(str(error))])
+        return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]
     only = ctx.profile["bringup_only"]
     chosen = [

@@ -12,16 +12,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Pr
 GIB = 1024**3
 
 
-def value_refusal(problem: str) -> Refusal:
-    """Return the refusal of a value that cannot be used. problem: a sentence that names it."""
-    return Refusal(
-        "profile.value", "inventory", problem, "a value that can be used", "correct it in the inventory or in -e"
-    )
+def value_refusal(option: str, seen: str, wanted: str) -> Refusal:
+    """Return the refusal of a value that cannot be used."""
+    return Refusal("profile.value", option, seen, wanted, "correct it in the inventory or in -e")
 
 
 def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
     """Return what is wrong with the profile itself, whatever the node is."""
-    refusals = [value_refusal(problem) for problem in profile.problems]
+    refusals = [value_refusal(*problem) for problem in profile.problems]
     if refusals:
         return refusals
     for kind, option, lookup in (

@@ -33,7 +33,7 @@ def plan_text(plan: t.Mapping[str, t.Any], *, check: bool = False) -> str:
 def _changes(changes: list[dict[str, str]]) -> list[str]:
     """Group changes by kind and reason: thirty packages of one release are one reason."""
     if not changes:
-        return ["       entered because bringup_force is set"]
+        return ["       nothing differs here"]
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for change in changes:
         groups.setdefault((change["kind"], change["reason"]), []).append(change)
