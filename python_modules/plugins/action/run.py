@@ -62,7 +62,9 @@ def _refuse_tags(variables: t.Mapping[str, t.Any]) -> None:
     run_tags = [str(tag) for tag in variables.get("ansible_run_tags") or ["all"]]
     skipped = [str(tag) for tag in variables.get("ansible_skip_tags") or [] if tag in ROLES]
     if run_tags != ["all"] or skipped:
-        named = " ".join([*(f"--tags {tag}" for tag in run_tags if tag != "all"), *(f"--skip-tags {tag}" for tag in skipped)])
+        named = " ".join(
+            [*(f"--tags {tag}" for tag in run_tags if tag != "all"), *(f"--skip-tags {tag}" for tag in skipped)]
+        )
         raise AnsibleActionFail(
             f"called with {named}, which would silently leave out a part of the run. A part of the plan is applied "
             """with -e '{"bringup_only": ["rccl"]}', and every role is entered with -e bringup_force=true."""

@@ -70,7 +70,7 @@ def plan_for_host(
     seen = snapshot if snapshot is not None else read_snapshot(run_dir, host)
     ctx = PlanContext(
         host=host,
-        run_id=run_dir.name,
+        run_dir=str(run_dir),
         profile=profile,
         catalog=default_catalog(),
         snapshot=seen,

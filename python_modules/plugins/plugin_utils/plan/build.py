@@ -91,7 +91,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     ]
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
-    refusals = [*_only_refusals(only), *change_refusals(ctx, fetching), *purge_refusals(ctx, purge)]
+    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge)]
+    if changed:
+        refusals += change_refusals(ctx, fetching)
     if any(step.role == "pytorch" for step in chosen):
         refusals += pytorch_refusals(ctx)
     reboot = _reboot(ctx, only)

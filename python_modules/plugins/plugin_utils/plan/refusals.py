@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
+import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
@@ -40,6 +42,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
     if refusals:
         return refusals
+    refusals += _form_refusals(profile)
     known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
     refusals += [
         Refusal(
@@ -61,6 +64,26 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
                 "the SHA-256 of the amdgpu-install package, 64 hexadecimal digits",
                 "fetch the package once, check it, and set rocm_installer_sha256; or set rocm_method to repository",
             )
+        )
+    return refusals
+
+
+def _form_refusals(profile: Profile) -> list[Refusal]:
+    """Refuse texts whose form says that they are something else than they should be."""
+    refusals = []
+    for option in (name for name in profile if name.endswith("_url") and profile[name]):
+        parts = urllib.parse.urlsplit(str(profile[option]))
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            wanted = "a URL that begins with https:// or http://"
+            refusals.append(value_refusal(option, f"{option} is no such URL", wanted))
+        elif parts.username is not None:
+            # The value itself stays out of the message: it would stand in logs and reports.
+            wanted = "a URL without them; apt reads them from /etc/apt/auth.conf.d and pip from ~/.netrc"
+            refusals.append(value_refusal(option, f"{option} holds a user name or a password", wanted))
+    speed = profile["pcie_expected_speed"]
+    if speed is not None and not re.fullmatch(r"[0-9]+([.][0-9]+)? GT/s", str(speed)):
+        refusals.append(
+            value_refusal("pcie_expected_speed", f"pcie_expected_speed is {speed!r}", 'such as "16.0 GT/s"')
         )
     return refusals
 
@@ -139,13 +162,31 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
 
 def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
     """Return what stands against changing packages or the driver on the node now."""
-    refusals: list[Refusal] = []
+    refusals = _gpu_count(ctx)
     if {"rocm_purge", "rocm"} & set(roles):
         refusals += _users_of_gpus(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
         refusals += _unfinished_packages(ctx)
     refusals += _space(ctx, roles)
     return refusals
+
+
+def _gpu_count(ctx: PlanContext) -> list[Refusal]:
+    """Refuse a count that the node does not have: it would go into every node's hostfile."""
+    wanted = ctx.profile["gpu_count"]
+    models = set(ctx.gpu["pci_ids"])
+    seen = sum(f"{gpu['vendor']}:{gpu['device']}" in models for gpu in ctx.area("pci").get("gpus") or [])
+    if wanted is None or wanted == seen:
+        return []
+    return [
+        Refusal(
+            "gpu.count",
+            "gpu_count",
+            f"{seen} of {ctx.gpu['title']} on PCI",
+            f"{wanted}, as gpu_count says",
+            f"look for the missing card with `lspci -nn -d 1002:`, or set gpu_count: {seen} for this node",
+        )
+    ]
 
 
 def _users_of_gpus(ctx: PlanContext) -> list[Refusal]:

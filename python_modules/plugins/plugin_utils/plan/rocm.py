@@ -101,7 +101,7 @@ def _key_change(ctx: PlanContext) -> list[Change]:
             repositories.KEYRING_PATH,
             before,
             fingerprint(ctx),
-            "the only key that these repositories are trusted by",
+            "our lists trust this key and no other",
         )
     ]
 

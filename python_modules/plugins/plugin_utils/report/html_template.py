@@ -96,15 +96,13 @@ none
 </dl>
 </section>
 {% endfor %}
+{% if info.verb != "verify" %}
 <h3>Plan</h3>
 {% for step in node.plan %}
 {% if step.role is not defined %}
 <p>Refused: {{ step.subject }}: {{ step.seen }}; wanted {{ step.wanted }}; {{ step.remedy }}</p>
 {% else %}
-<details><summary><code>{{ step.role }}</code>: {{ step.changes | length }} changes</summary>
-{% for reason in step.reasons %}
-<p>{{ reason }}</p>
-{% endfor %}
+<details><summary><code>{{ step.role }}</code>: {{ step.changes | length }} change{{ "" if step.changes | length == 1 else "s" }}</summary>
 {% if step.changes %}
 <div class="scroll"><table>
 <thead><tr>{{ heads("What", "Before", "After", "Why") }}</tr></thead>
@@ -120,6 +118,7 @@ none
 {% else %}
 <p class="soft">{{ "Nothing to change." if node.counts else "No plan is kept of this node." }}</p>
 {% endfor %}
+{% endif %}
 {% if node.svg %}
 <details><summary>Topology, as RCCL sees it</summary>
 <div class="scroll">{{ node.svg }}</div>

@@ -45,7 +45,8 @@ def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
     """Return why a node has its verdict, in one line."""
     counts = collections.Counter(check["outcome"] for check in checks)
     if verdict == "pass":
-        warned = f", {counts['warn']} warned of" if counts["warn"] else ""
+        warnings = ", ".join(dict.fromkeys(str(check["id"]) for check in checks if check["outcome"] == "warn"))
+        warned = f", {counts['warn']} warned of ({warnings})" if warnings else ""
         return f"{counts['ok']} checks are well{warned}, {counts['skipped']} do not apply"
     outcome = "fail" if verdict == "fail" else "unknown"
     names = [check["id"] for check in decisive(checks) if check["outcome"] == outcome]
@@ -77,5 +78,6 @@ def summary_table(results: Json) -> str:
         if len(found) > TOLD:
             lines.append(f"{'':<{width}}    and {len(found) - TOLD} more")
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
-    lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
+    number = results["summary"]["nodes"]
+    lines.append(f"{number} node{'' if number == 1 else 's'}: {', '.join(counts) or 'none'}")
     return "\n".join(lines)
