@@ -65,13 +65,15 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
     except UnknownEntry:
         packages = []
     venv = str(profile["pytorch_venv"])
+    leftovers = default_catalog().leftovers["leftovers"]
     wanted = {
         "watch": watched_paths(profile),
         "users": list(profile["bringup_users"]),
         "packages": packages,
-        "venvs": [venv],
+        "venvs": list(dict.fromkeys([venv, *profile["rocm_purge_venvs"]])),
         "spaces": ["/opt", "/var", venv],
         "env_logs": [profile["rccl_debug_log"]] if profile["rccl_debug_log"] else [],
+        "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
     return {"root": profile["bringup_root"], **arguments, **merged}

@@ -4,9 +4,19 @@
 from __future__ import annotations
 
 import fnmatch
+import json
+import os
 from typing import Any, Sequence
 
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Run, last_words
+from ansible_collections.instinct.bringup.plugins.module_utils.file_writer import (
+    Wanted,
+    WriteError,
+    group_name,
+    user_name,
+    write_file,
+)
+from ansible_collections.instinct.bringup.plugins.module_utils.journal_writer import make_private
 from ansible_collections.instinct.bringup.plugins.module_utils.package_lock import describe_lock, run_when_unlocked
 from ansible_collections.instinct.bringup.plugins.module_utils.package_state import (
     PackageError,
@@ -64,6 +74,32 @@ def set_holds(
             "after": _as_lines(after),
         },
     }
+
+
+def record_holds(path: str, packages: Sequence[str], state: str) -> None:
+    """Keep in a file which holds are ours: those set are added, those lifted are taken out.
+
+    A hold that was there before is a person's, and stays one. PackageError when the file cannot be written.
+    """
+    before = _recorded(path)
+    after = sorted(before | set(packages)) if state == HELD else sorted(before - set(packages))
+    if set(after) == before:
+        return
+    content = (json.dumps({"schema": 1, "packages": after}, indent=1) + "\n").encode("utf-8")
+    try:
+        make_private(os.path.dirname(path))
+        write_file(Wanted(path, content, "0600", user_name(os.getuid()), group_name(os.getgid())))
+    except (OSError, WriteError) as error:
+        raise PackageError(f"the holds are set, but {path} cannot be written: {error}") from error
+
+
+def _recorded(path: str) -> set[str]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return set(json.load(stream)["packages"])
+    except (OSError, ValueError, KeyError, TypeError):
+        # A lost record only makes our holds look like a person's, which are told and then lifted all the same.
+        return set()
 
 
 def held_names(rows: Sequence[PackageRow]) -> list[str]:

@@ -9,16 +9,21 @@ from typing import Any, Dict, List, Optional
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 RUNS = "/var/lib/instinct-bringup/runs"
+HOLDS = "/var/lib/instinct-bringup/holds.json"
 _STATES = ("begun", "finished")
 
 Json = Dict[str, Any]
 
 
-def read_journal(tree: Tree) -> Optional[Dict[str, List[Json]]]:
-    """Return the snapshot's "journal", by run; a node that saw no run has none. None when it is not readable."""
+def read_journal(tree: Tree) -> Optional[Json]:
+    """Return the snapshot's "journal": runs, and the holds that runs have set.
+
+    A node that saw no run has none of either. None when it is not readable.
+    """
     names = tree.list_folder("journal", RUNS, optional=True)
+    holds = _holds(tree)
     if names is None:
-        return {"runs": []} if tree.presence(RUNS) is False else None
+        return {"runs": [], "holds": holds} if tree.presence(RUNS) is False else None
     runs: List[Json] = []
     for name in names:
         # A name with a dot in front is a file that was being written when the node went down.
@@ -32,7 +37,21 @@ def read_journal(tree: Tree) -> Optional[Dict[str, List[Json]]]:
             runs.append(parse_run(text, name[: -len(".json")]))
         except ValueError as error:
             tree.problem("journal", path, error)
-    return {"runs": runs}
+    return {"runs": runs, "holds": holds}
+
+
+def _holds(tree: Tree) -> List[str]:
+    text = tree.read_text("journal", HOLDS, optional=True)
+    if text is None:
+        return []
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        tree.problem("journal", HOLDS, "not a record of holds")
+        return []
+    return _names(data.get("packages"))
 
 
 def parse_run(text: str, run: str) -> Json:

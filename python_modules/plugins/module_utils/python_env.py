@@ -46,6 +46,7 @@ def _environment(tree: Tree, path: str) -> Json:
         for name in (tree.list_folder("python_envs", path + "/lib", optional=True) or [] if exists else [])
         if name.startswith("python3.")
     ]
+    info = tree.stat(path) if exists else None
     distributions: Dict[str, Json] = {}
     torch: Optional[Json] = None
     for place in places:
@@ -55,6 +56,7 @@ def _environment(tree: Tree, path: str) -> Json:
         "path": path,
         "exists": exists,
         "python": _python(config or ""),
+        "uid": info.st_uid if info is not None else None,
         "distributions": distributions,
         "torch": torch,
     }
@@ -90,7 +92,14 @@ def _distributions(tree: Tree, place: str) -> Dict[str, Json]:
         key = normalised(metadata["name"])
         if key in found:
             tree.problem("python_envs", path, "a second copy of %s, of which Python takes either" % key)
-        found[key] = {"version": metadata["version"], "requires": metadata["requires"]}
+        info = tree.stat("%s/%s" % (place, name))
+        found[key] = {
+            "version": metadata["version"],
+            "requires": metadata["requires"],
+            # Without its RECORD pip can neither remove nor replace a distribution.
+            "record": tree.presence("%s/%s/RECORD" % (place, name)),
+            "uid": info.st_uid if info is not None else None,
+        }
     return found
 
 

@@ -29,6 +29,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     journal_reader,
     kernel,
     kfd,
+    leftovers,
     modules,
     mounts,
     network,
@@ -59,6 +60,7 @@ class Request(NamedTuple):
     venvs: Sequence[str] = ()
     spaces: Sequence[str] = ()
     env_logs: Sequence[str] = ()
+    leftovers: Sequence[str] = ()
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -80,6 +82,7 @@ HELD_BY = {
     "apt": ("/etc/apt",),
     "opt": (opt_rocm.OPT,),
     "alternatives": (alternatives.LINKS, alternatives.ADMIN),
+    "leftovers": ("/etc",),
     "net": (network.NET_ROOT, network.HCA_ROOT),
     "watch": ("/etc",),
     "environment": ("/etc",),
@@ -179,6 +182,7 @@ class _Builder:
             "apt": self.area("apt", lambda: self._apt(request, probe)),
             "opt": self.area("opt", lambda: opt_rocm.read_opt(tree)),
             "alternatives": self.area("alternatives", lambda: alternatives.read_alternatives(tree)),
+            "leftovers": self.area("leftovers", lambda: leftovers.read_leftovers(tree, request.leftovers)),
             "space": self.area("space", lambda: mounts.read_space(tree, request.spaces)),
             "python_envs": self.area("python_envs", lambda: python_env.read_environments(tree, request.venvs)),
             "net": self.area("net", lambda: network.read_net(tree)),
@@ -217,7 +221,9 @@ class _Builder:
         if probe is None:
             self.skipped["apt.policy"] = LIVE["apt.policy"]
         else:
-            policy = self.guard("apt", lambda: apt_policy.read_policy(tree, probe, request.packages))
+            release = tree.read_line("kernel", "/proc/sys/kernel/osrelease") or ""
+            names = [name.replace("{kernel}", release) for name in request.packages]
+            policy = self.guard("apt", lambda: apt_policy.read_policy(tree, probe, names))
         return {
             "sources": sources,
             "preferences": pins[0],

@@ -46,6 +46,12 @@ options:
       - held
       - free
     default: held
+  record:
+    description:
+      - A file that keeps which holds this module has set, so that a later run tells them from a person's.
+      - A hold that was there before is not recorded.
+    type: path
+    default: /var/lib/instinct-bringup/holds.json
 seealso:
   - module: ansible.builtin.dpkg_selections
 """
@@ -79,7 +85,7 @@ packages:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import run_command
-from ansible_collections.instinct.bringup.plugins.module_utils.holds import FREE, HELD, set_holds
+from ansible_collections.instinct.bringup.plugins.module_utils.holds import FREE, HELD, record_holds, set_holds
 from ansible_collections.instinct.bringup.plugins.module_utils.package_state import PackageError
 
 
@@ -90,6 +96,7 @@ def main() -> None:
             "packages": {"type": "list", "elements": "str", "required": True},
             "versions": {"type": "list", "elements": "str", "default": []},
             "state": {"type": "str", "choices": [HELD, FREE], "default": HELD},
+            "record": {"type": "path", "default": "/var/lib/instinct-bringup/holds.json"},
         },
         supports_check_mode=True,
     )
@@ -101,6 +108,8 @@ def main() -> None:
             module.check_mode,
             module.params["versions"],
         )
+        if not module.check_mode:
+            record_holds(module.params["record"], done["packages"], module.params["state"])
     except PackageError as error:
         module.fail_json(msg=str(error))
     module.exit_json(**done)

@@ -38,7 +38,7 @@ options:
     elements: str
     default: []
   packages:
-    description: Names of packages of which apt's candidate is wanted.
+    description: Names of packages of which apt's candidate is wanted. C({kernel}) in one stands for the running kernel.
     type: list
     elements: str
     default: []
@@ -54,6 +54,11 @@ options:
     default: []
   env_logs:
     description: Absolute paths of logs of runs with C(NCCL_DEBUG=INFO), of which the variables that were taken are wanted.
+    type: list
+    elements: str
+    default: []
+  leftovers:
+    description: Absolute paths, with wildcards in their last part only, of which type and owning packages are wanted.
     type: list
     elements: str
     default: []
@@ -130,6 +135,7 @@ def main() -> None:
             "venvs": {"type": "list", "elements": "str", "default": []},
             "spaces": {"type": "list", "elements": "str", "default": []},
             "env_logs": {"type": "list", "elements": "str", "default": []},
+            "leftovers": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -138,7 +144,7 @@ def main() -> None:
         module.fail_json(msg="root %s is not a folder on this machine" % root)
     relative = [
         "%s: %s" % (name, path)
-        for name in ("watch", "venvs", "spaces", "env_logs")
+        for name in ("watch", "venvs", "spaces", "env_logs", "leftovers")
         for path in module.params[name]
         if not path.startswith("/") or "\0" in path
     ]

@@ -35,6 +35,7 @@ class Catalog:
     def __init__(self, directory: pathlib.Path = CATALOG_DIR) -> None:
         self.directory = directory
         self._files: dict[pathlib.Path, dict[str, t.Any]] = {}
+        self._releases: dict[str, dict[str, t.Any]] = {}
 
     def _load(self, path: pathlib.Path) -> dict[str, t.Any]:
         if path not in self._files:
@@ -51,19 +52,22 @@ class Catalog:
     def _names(self, folder: str) -> list[str]:
         return sorted(path.stem for path in (self.directory / folder).glob("*.yml"))
 
-    @property
+    @functools.cached_property
     def releases(self) -> list[str]:
         """Return the known ROCm releases, oldest first."""
         return sorted(self._names("releases"), key=release_key)
 
     def release(self, name: object) -> dict[str, t.Any]:
-        """Return the entry of a ROCm release such as "5.4.2".
+        """Return the entry of a ROCm release such as "5.4.2", with what all releases share.
 
         :raises UnknownEntry: the catalog has no such release.
         """
         if not isinstance(name, str) or name not in self.releases:
             raise UnknownEntry("ROCm release", name, self.releases)
-        return self._entry("ROCm release", "releases", name)
+        if name not in self._releases:
+            shared = self._load(self.directory / "release_defaults.yml")
+            self._releases[name] = {**shared, **self._entry("ROCm release", "releases", name)}
+        return self._releases[name]
 
     def gpu(self, name: object) -> dict[str, t.Any]:
         """Return the entry of a GPU model such as "mi210".
@@ -83,6 +87,11 @@ class Catalog:
     def families(self) -> dict[str, t.Any]:
         """Return the package families and the version forms of AMD's builds."""
         return self._load(self.directory / "families.yml")
+
+    @property
+    def leftovers(self) -> dict[str, t.Any]:
+        """Return what installers leave beside their packages, and the vendor's hosts."""
+        return self._load(self.directory / "leftovers.yml")
 
     @property
     def profile_options(self) -> dict[str, dict[str, t.Any]]:

@@ -27,11 +27,23 @@ class Vendor:
 
 
 def decode_release(encoded: str) -> str | None:
-    """Return "5.4.2" for "50402": major * 10000 + minor * 100 + patch; None for other numbers."""
+    """Return "5.4.2" for "50402": major * 10000 + minor * 100 + patch; None for other numbers.
+
+    "30100200" is no release but a driver's branch, see decode_branch.
+    """
     if len(encoded) != 5:
         return None
     number = int(encoded)
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def decode_branch(encoded: str) -> str | None:
+    """Return "30.10.2" for "30100200", as the drivers of ROCm 7 count; None for other numbers."""
+    if len(encoded) != 8:
+        return None
+    number = int(encoded)
+    patch = number // 100 % 100
+    return f"{number // 1000000}.{number // 10000 % 100}" + (f".{patch}" if patch else "")
 
 
 class PackageFamilies:
@@ -71,4 +83,5 @@ class PackageFamilies:
     def _vendor(self, groups: dict[str, t.Any]) -> Vendor:
         if "branch" in groups:
             return Vendor(self._branches.get(groups["branch"]), groups.get("suite"))
-        return Vendor(decode_release(groups["encoded"]), groups.get("suite"))
+        encoded = groups["encoded"]
+        return Vendor(decode_release(encoded) or self._branches.get(decode_branch(encoded) or ""), groups.get("suite"))

@@ -76,6 +76,7 @@ def plan_for_host(
         snapshot=seen,
         fleet=() if profile.problems else _fleet(action, task_vars, run_dir, profile),
         lock=None if profile.problems else _lock(action, profile),
+        local=str(action._play_context.connection) == "local",
     )
     return Planned(profile, ctx.catalog, seen, build_plan(ctx))
 

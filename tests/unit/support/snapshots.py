@@ -160,7 +160,7 @@ def software() -> Json:
         }],
         "net": {"interfaces": [interface("eth0"), interface("lo", "unknown")], "hcas": []},
         "environment": {"files": [], "processes": [], "logs": [], "referenced": {}},
-        "journal": {"runs": []},
+        "journal": {"runs": [], "holds": []},
         "system": {"virtualization": None},
     }  # fmt: skip
 

@@ -21,7 +21,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.vendor imp
     planned_file,
     vendor_sources,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import is_vendor_uri
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import is_vendor_uri
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.repositories import PIN_PATH
 
 POLICY = "apt-cache policy"

@@ -27,9 +27,15 @@ def is_driver(version: str, wanted: str) -> bool:
     return re.match(rf"{re.escape(wanted)}(?:[.-]|$)", version) is not None
 
 
+def wanted_driver(context: CheckContext) -> str:
+    """Return the version of the wanted driver, which may be another release's than the user space."""
+    name = context.option("rocm_driver_release", "") or context.release["release"]
+    return str(context.catalog.release(name)["driver"]["version"])
+
+
 def wanted_trees(context: CheckContext) -> list[Json]:
     """Return the dkms trees of the release's driver."""
-    wanted = str(context.release["driver"]["version"])
+    wanted = wanted_driver(context)
     trees = context.snapshot["dkms"].get("trees") or []
     return [tree for tree in trees if tree["module"] == "amdgpu" and is_driver(str(tree["version"]), wanted)]
 
@@ -49,7 +55,7 @@ def built_for_running(context: CheckContext) -> c.Iterator[Finding]:
         yield skipped(NO_DKMS)
         return
     running = context.snapshot["kernel"]["release"]
-    wanted = str(context.release["driver"]["version"])
+    wanted = wanted_driver(context)
     expected = f"amdgpu {wanted} installed for {running}"
     trees = wanted_trees(context)
     states = [(str(tree["version"]), str((tree.get("kernels") or {}).get(running, "not built"))) for tree in trees]
@@ -98,7 +104,7 @@ def version_loaded(context: CheckContext) -> c.Iterator[Finding]:
     if not context.option("rocm_dkms", True):
         yield skipped(NO_DKMS)
         return
-    wanted = str(context.release["driver"]["version"])
+    wanted = wanted_driver(context)
     module = context.snapshot["modules"].get("amdgpu") or {}
     version = module.get("version")
     waiting = _installed_for_running(context)

@@ -12,7 +12,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.hardware i
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import CheckContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies, Vendor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import is_vendor_uri
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import is_vendor_uri
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 DPKG_STATUS = "dpkg-query --show"

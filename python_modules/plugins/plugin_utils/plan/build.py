@@ -12,6 +12,12 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile impor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
+    live_paths,
+    plan_kernel_tuning,
+    tuning_paths,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
@@ -39,7 +45,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
-ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "rccl", "deepspeed")
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed")
 # Roles that only render files.
 RENDERED = ("rccl", "deepspeed")
 # Kinds of change that download something.
@@ -61,6 +67,8 @@ def watched_paths(profile: Profile) -> list[str]:
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *tuning_paths(profile),
+        *live_paths(profile),
     ]
 
 
@@ -68,7 +76,8 @@ def policy_packages(profile: Profile, catalog: Catalog) -> list[str]:
     """Return the packages whose origin and priority the snapshot asks apt about."""
     release = catalog.release(profile["rocm_release"])
     names = {name for packages in release["usecases"].values() for name in packages}
-    return sorted({*names, *release["shadowed"], "rocm-core"})
+    # The snapshot's reader puts the running kernel in.
+    return sorted({*names, *release["shadowed"], "rocm-core", "linux-headers-{kernel}"})
 
 
 def build_plan(ctx: PlanContext) -> PlanDict:
@@ -81,7 +90,15 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     purge, kept = plan_purge(ctx)
     going = frozenset(purge.inputs["packages"])
     try:
-        steps = [purge, plan_rocm(ctx, going), plan_mpi(ctx), plan_pytorch(ctx), plan_rccl(ctx), plan_deepspeed(ctx)]
+        steps = [
+            purge,
+            plan_rocm(ctx, going),
+            plan_mpi(ctx),
+            plan_pytorch(ctx),
+            plan_kernel_tuning(ctx),
+            plan_rccl(ctx),
+            plan_deepspeed(ctx),
+        ]
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]
@@ -119,7 +136,8 @@ def _only_refusals(only: list[str]) -> list[Refusal]:
 
 def _reboot(ctx: PlanContext, only: list[str]) -> dict[str, t.Any]:
     reasons = reboot_reasons(ctx) if not only else []
-    return {"needed": bool(reasons), "allowed": bool(ctx.profile["bringup_reboot"]), "reasons": reasons}
+    allowed = bool(ctx.profile["bringup_reboot"]) and not ctx.local
+    return {"needed": bool(reasons), "allowed": allowed, "reasons": reasons, "local": ctx.local}
 
 
 def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboot: dict[str, t.Any]) -> list[Step]:
@@ -166,8 +184,14 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
+    purge = by_role.get("rocm_purge")
+    if purge and purge.inputs["packages"]:
+        subject = "the package manager's simulation of the purge"
+        changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        "probe": probe if changes else None,
+        "purge": purge.inputs if purge else None,
+        "keep": keep_inputs(ctx, changed),
+        "probe": probe if probe["repositories"] or wheels else None,
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -175,6 +199,14 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
 
 def _probe_change(subject: str, url: str) -> Change:
     return Change("probe", subject, "not asked", "answers and verifies", f"{url}, before anything is changed")
+
+
+def _adoption(ctx: PlanContext, installed: list[str]) -> list[str]:
+    """Say so where packages of the wanted release are there that no run of ours installed: they stay."""
+    if not installed or ctx.area("journal").get("runs"):
+        return []
+    release = ctx.release["release"]
+    return [f"ROCm {release} was installed by hand and is adopted: what is missing is added, nothing is torn down"]
 
 
 def _plan(
@@ -186,6 +218,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
         "host": ctx.host,
@@ -200,9 +233,9 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [note for step in wanted for note in step.notes],
+        "notes": [*adopted, *(note for step in wanted for note in step.notes)],
         "kept": list(kept),
-        "reboot": reboot or {"needed": False, "allowed": False, "reasons": []},
+        "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],

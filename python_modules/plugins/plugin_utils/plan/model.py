@@ -42,6 +42,7 @@ class PlanContext:
 
     fleet: host names and GPU counts for the hostfile, None where nobody knows the count.
     run_dir: folder of the run on the controller. lock: text of the wheels' lock file, None when the site named none.
+    local: the node is the controller itself, which cannot reboot itself and go on.
     """
 
     host: str
@@ -51,6 +52,7 @@ class PlanContext:
     snapshot: dict[str, t.Any]
     fleet: tuple[tuple[str, int | None], ...] = ()
     lock: str | None = None
+    local: bool = False
 
     @property
     def run_id(self) -> str:
@@ -61,6 +63,16 @@ class PlanContext:
     def release(self) -> dict[str, t.Any]:
         """Return the catalog's entry of the wanted release."""
         return self.catalog.release(self.profile["rocm_release"])
+
+    @functools.cached_property
+    def driver_release(self) -> dict[str, t.Any]:
+        """Return the catalog's entry of the release that the driver is of: the wanted one, unless a site says other."""
+        return self.catalog.release(self.profile["rocm_driver_release"] or self.profile["rocm_release"])
+
+    @property
+    def driver(self) -> dict[str, t.Any]:
+        """Return the wanted driver: its path, version and package version."""
+        return dict(self.driver_release["driver"])
 
     @functools.cached_property
     def gpu(self) -> dict[str, t.Any]:

@@ -3,42 +3,32 @@
 
 from __future__ import annotations
 
-import dataclasses
-import typing as t
-import urllib.parse
-
-from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
+from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import Vendor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import fingerprint as wanted_fingerprint
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import plan_apt
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_list import PurgeList
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_rest import (
+    plan_alternatives,
+    plan_dkms_trees,
+    plan_leftovers,
+    plan_trees,
+    plan_wheels,
+)
 
-VENDOR_HOST = "repo.radeon.com"
-AMD_FINGERPRINT = "CA8BB4727A47B4D09B4EE8969386B48A1A693C5C"
-
-
-@dataclasses.dataclass
-class _Purge:
-    """Collect what goes, by kind, with the reason of each."""
-
-    changes: list[Change] = dataclasses.field(default_factory=list)
-    names: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    kept: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-
-    def add(self, kind: str, subject: str, before: str, reason: str) -> None:
-        self.names.setdefault(kind, []).append(subject)
-        self.changes.append(Change(kind, subject, before, "absent", reason))
+# The driver is of its own release where rocm_driver_release says so.
+DRIVER_PACKAGES = ("amdgpu-dkms", "amdgpu-dkms-firmware", "amdgpu-dkms-headers")
 
 
 def plan_purge(ctx: PlanContext) -> tuple[Step, list[dict[str, str]]]:
     """Return the step of role rocm_purge and what stays although it looks like ROCm."""
-    purge = _Purge()
-    dkms_trees = _dkms_trees(ctx, purge)
+    purge = PurgeList()
+    dkms_trees = plan_dkms_trees(ctx, purge)
     _packages(ctx, purge)
-    _sources(ctx, purge)
-    _preferences(ctx, purge)
-    _keyrings(ctx, purge)
-    _trees(ctx, purge)
-    _alternatives(ctx, purge)
+    plan_apt(ctx, purge)
+    plan_trees(ctx, purge)
+    plan_alternatives(ctx, purge)
+    plan_leftovers(ctx, purge)
+    wheels = plan_wheels(ctx, purge)
     names = purge.names
     inputs = {
         "packages": sorted(names.get("package", [])),
@@ -47,6 +37,7 @@ def plan_purge(ctx: PlanContext) -> tuple[Step, list[dict[str, str]]]:
         "alternatives": sorted(names.get("alternative", [])),
         "dkms_trees": dkms_trees,
         "trees": sorted(names.get("tree", [])),
+        "wheels": wheels,
         "run_id": ctx.run_id,
         "run_dir": ctx.run_dir,
     }
@@ -69,143 +60,45 @@ def purge_refusals(ctx: PlanContext, step: Step) -> list[Refusal]:
     ]
 
 
-def _packages(ctx: PlanContext, purge: _Purge) -> None:
-    wanted = ctx.release["release"]
+def _packages(ctx: PlanContext, purge: PurgeList) -> None:
+    ours = set(ctx.area("journal").get("holds") or [])
     for name, row in sorted(ctx.packages.items()):
         version, status = str(row["version"]), str(row["status"])
         if status[1:2] == "n":
             continue
-        vendor = ctx.families.classify(name, version)
-        reason = None
-        if vendor is not None:
-            if vendor.release == wanted and vendor.suite in (None, ctx.suffix):
-                if status[1:2] == "c":
-                    reason = "configuration files of a removed package"
-            elif vendor.release == wanted:
-                reason = f"built for {vendor.suite}, the node is {ctx.suffix}"
-            else:
-                reason = f"of ROCm {vendor.release or 'an unknown release'}, wanted is {wanted}"
-        elif name in ctx.release["shadowed"]:
-            reason = "the distribution's package of a name that AMD's release also has; it would win"
-        elif ctx.families.is_family_name(name):
-            purge.kept.append((f"package {name} {version}", "the distribution's own, and not in the way"))
+        reason = _reason(ctx, name, version, status)
         if reason is None:
+            if ctx.families.is_family_name(name) and ctx.families.classify(name, version) is None:
+                purge.keep(f"package {name} {version}", "the distribution's own, and not in the way")
+            elif row["hold"] and ctx.families.classify(name, version) is None:
+                purge.keep(f"hold on {name}", "the site's own")
             continue
         purge.add("package", name, f"{version} ({status.strip()})", reason)
         if row["hold"]:
-            purge.add("hold", name, "held", "a hold on a package that goes")
-    for name, row in sorted(ctx.packages.items()):
-        if (
-            row["hold"]
-            and name not in purge.names.get("package", [])
-            and not ctx.families.classify(name, str(row["version"]))
-        ):
-            purge.kept.append((f"hold on {name}", "the site's own"))
+            whose = "a hold of ours" if name in ours else "a hold that somebody else set"
+            purge.add("hold", name, "held", f"{whose}, on a package that goes")
 
 
-def _sources(ctx: PlanContext, purge: _Purge) -> None:
-    """List the source files that name only the vendor. A mixed file stays, and is named."""
-    ours = (repositories.ROCM_LIST, repositories.DRIVER_LIST)
-    by_path: dict[str, list[dict[str, t.Any]]] = {}
-    for source in ctx.area("apt").get("sources") or []:
-        by_path.setdefault(source["path"], []).append(source)
-    for path, entries in sorted(by_path.items()):
-        if path in ours or (path == repositories.PROPRIETARY_LIST and _installer_stays(ctx)):
-            continue
-        vendor = [entry for entry in entries if is_vendor_uri(ctx, entry["uri"])]
-        if vendor and len(vendor) == len(entries):
-            purge.add("file", path, f"source {vendor[0]['uri']}", "a source of AMD's that is not the wanted one")
-        elif vendor:
-            purge.kept.append((path, f"names {vendor[0]['uri']}, but other sources too; take that line out by hand"))
+def _reason(ctx: PlanContext, name: str, version: str, status: str) -> str | None:
+    """Say why a package goes, or None when it stays."""
+    vendor = ctx.families.classify(name, version)
+    if vendor is None:
+        if name in ctx.release["shadowed"]:
+            return "the distribution's package of a name that AMD's release also has; it would win"
+        return None
+    wanted = str((ctx.driver_release if name in DRIVER_PACKAGES else ctx.release)["release"])
+    if name in DRIVER_PACKAGES and not ctx.profile["rocm_dkms"]:
+        return "rocm_dkms is false: the kernel's own driver is wanted"
+    return _vendor_reason(ctx, name, vendor, wanted, status)
 
 
-def is_vendor_uri(ctx: PlanContext, uri: str) -> bool:
-    """Say whether a source's URI is AMD's repository, or the site's mirror of it."""
-    parts = urllib.parse.urlsplit(uri)
-    base = urllib.parse.urlsplit(ctx.profile["rocm_base_url"])
-    if parts.hostname != VENDOR_HOST and (parts.hostname, parts.port) != (base.hostname, base.port):
-        return False
-    path = parts.path.removeprefix(base.path.rstrip("/")) if parts.hostname == base.hostname else parts.path
-    return path.startswith(("/rocm/apt/", "/amdgpu/", "/graphics/", "/amdgpu-install/"))
-
-
-def _installer_stays(ctx: PlanContext) -> bool:
-    version = ctx.installed("amdgpu-install")
-    vendor = ctx.families.classify("amdgpu-install", version) if version else None
-    return vendor is not None and vendor.release == ctx.release["release"]
-
-
-def _preferences(ctx: PlanContext, purge: _Purge) -> None:
-    apt = ctx.area("apt")
-    by_path: dict[str, list[str]] = {}
-    for record in apt.get("preferences") or []:
-        by_path.setdefault(record["path"], []).append(str(record["pin"]))
-    for path, pins in sorted(by_path.items()):
-        if path != repositories.PIN_PATH and all("radeon" in pin for pin in pins):
-            purge.add("file", path, f"pin {pins[0]}", "a pin on AMD's repository that is not the wanted one")
-
-
-def _keyrings(ctx: PlanContext, purge: _Purge) -> None:
-    """List keyrings that only going sources used. A key that another source is trusted by stays.
-
-    AMD's key alone in a ring has no other use. A mirror may sign everything with a key of its own,
-    which then counts only where a source of AMD's that goes names the ring.
-    """
-    going, staying = _signed_by(ctx, purge)
-    if not _installer_stays(ctx):
-        going.add(repositories.INSTALLER_KEYRING)
-    for ring in ctx.area("apt").get("keyrings") or []:
-        path, keys = str(ring["path"]), {key["fingerprint"] for key in ring["keys"]}
-        if not keys or path == repositories.KEYRING_PATH or path in staying:
-            continue
-        if keys == {AMD_FINGERPRINT} or (keys == {wanted_fingerprint(ctx)} and path in going):
-            purge.add("file", path, "key " + ", ".join(sorted(keys)), "a key that no source needs any more")
-
-
-def _signed_by(ctx: PlanContext, purge: _Purge) -> tuple[set[str], set[str]]:
-    """Return the keyrings that going sources name, and those that staying ones do."""
-    files = set(purge.names.get("file", []))
-    going: set[str] = set()
-    staying: set[str] = set()
-    for source in ctx.area("apt").get("sources") or []:
-        ours = source["path"] in (repositories.ROCM_LIST, repositories.DRIVER_LIST)
-        ring = str(source["options"].get("signed-by") or "")
-        (going if source["path"] in files or ours else staying).add(ring)
-    return going, staying
-
-
-def _dkms_trees(ctx: PlanContext, purge: _Purge) -> list[dict[str, str]]:
-    """List dkms trees of other drivers: an orphan makes every later kernel install fail."""
-    wanted = ctx.release["driver"]["version"]
-    trees = []
-    for tree in ctx.area("dkms").get("trees") or []:
-        if (
-            tree["module"] != "amdgpu"
-            or tree["version"].startswith(f"{wanted}-")
-            or tree["version"].startswith(f"{wanted}.")
-        ):
-            continue
-        before = "source is there" if tree["has_source"] else "orphan, its source is gone"
-        purge.add("dkms", f"amdgpu/{tree['version']}", before, f"a driver that is not {wanted}")
-        trees.append({"module": "amdgpu", "version": str(tree["version"])})
-    return trees
-
-
-def _trees(ctx: PlanContext, purge: _Purge) -> None:
-    for tree in ctx.area("opt").get("trees") or []:
-        path = str(tree["path"])
-        if path == f"/opt/rocm-{ctx.release['release']}":
-            continue
-        owners = ", ".join((tree["owners"] or [])[:3]) or "no package"
-        before = f"owned by {owners}; {tree['unowned_files']} files without a package"
-        purge.add("tree", path, before, "what is left of another release; the manifest lists every file")
-
-
-def _alternatives(ctx: PlanContext, purge: _Purge) -> None:
-    """List alternatives that lead into another release only."""
-    kept = f"/opt/rocm-{ctx.release['release']}/"
-    for entry in ctx.snapshot.get("alternatives") or []:
-        choices = [str(choice) for choice in entry["choices"]]
-        if any(f"{choice}/".startswith(kept) for choice in choices):
-            continue
-        purge.add("alternative", str(entry["name"]), str(entry["value"]), "leads into another release")
+def _vendor_reason(ctx: PlanContext, name: str, vendor: Vendor, wanted: str, status: str) -> str | None:
+    if vendor.release != wanted:
+        return f"of ROCm {vendor.release or 'an unknown release'}, wanted is {wanted}"
+    if vendor.suite not in (None, ctx.suffix):
+        return f"built for {vendor.suite}, the node is {ctx.suffix}"
+    if name.endswith(wanted):
+        return f"of a side-by-side install of {wanted}: it owns the files of the package without a number"
+    if status[1:2] == "c":
+        return "configuration files of a removed package"
+    return None

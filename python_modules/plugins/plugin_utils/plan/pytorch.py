@@ -42,7 +42,8 @@ def plan_pytorch(ctx: PlanContext) -> Step:
         changes.append(Change("venv", venv, "absent", "a venv", "the system's Python belongs to the distribution"))
     changes += ctx.file_changes(files)
     wheels = _wheel_changes(seen, pins)
-    changes += wheels
+    damaged = _damaged(seen, {change.subject for change in wheels}, pins)
+    changes += [*wheels, *damaged]
     packages = list(ctx.distribution["venv_packages"])
     inputs = {
         "venv": venv,
@@ -54,6 +55,7 @@ def plan_pytorch(ctx: PlanContext) -> Step:
         "packages": packages,
         "missing": ctx.missing(packages),
         "reinstall": [change.subject for change in wheels],
+        "damaged": _repair_file(venv, lock, [change.subject for change in damaged]) if damaged else None,
     }
     return Step("pytorch", tuple(changes), inputs, tuple(files))
 
@@ -116,6 +118,28 @@ def _files(ctx: PlanContext, venv: str, lock: str, pins: dict[str, str]) -> list
         ManagedFile(f"{venv}/constraints.txt", constraints, "a later pip in this venv keeps these versions"),
         ManagedFile(f"{venv}/pip.conf", config, "pip of this venv reads the constraints without being asked"),
     ]
+
+
+def _damaged(seen: dict[str, t.Any] | None, swapped: t.Collection[str], pins: dict[str, str]) -> list[Change]:
+    """Return the distributions of the right version that pip could not handle, or that another user may change."""
+    changes = []
+    for name, entry in sorted(((seen or {}).get("distributions") or {}).items()):
+        plain, owner = normalize(name), (seen or {}).get("uid")
+        if plain not in pins or plain in swapped:
+            continue
+        if entry.get("record") is False:
+            changes.append(Change("wheel", plain, "its RECORD is gone", "installed again", "pip could not remove it"))
+        elif owner is not None and entry.get("uid") not in (None, owner):
+            before, reason = f"owned by uid {entry['uid']}", f"the environment belongs to uid {owner}"
+            changes.append(Change("wheel", plain, before, "installed again", reason))
+    return changes
+
+
+def _repair_file(venv: str, lock: str, names: t.Collection[str]) -> dict[str, str]:
+    """Return the part of the lock that names only these, as a file that the role needs for one call of pip."""
+    logical = lock.replace("\\\n", " ").splitlines()
+    lines = [line for line in logical if (found := _PIN.match(line)) and normalize(found["name"]) in names]
+    return ManagedFile(f"{venv}/.repair.lock", "\n".join(lines) + "\n", "for one call of pip").as_input()
 
 
 def _wheel_changes(seen: dict[str, t.Any] | None, pins: dict[str, str]) -> list[Change]:

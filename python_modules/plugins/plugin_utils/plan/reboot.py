@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import missing_parameters
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 
 
@@ -10,13 +11,18 @@ def reboot_reasons(ctx: PlanContext) -> list[str]:
     """Return why the node must be rebooted once the plan's steps are done; empty when it need not."""
     reasons = []
     amdgpu = ctx.area("modules").get("amdgpu") or {}
-    wanted = str(ctx.release["driver"]["version"])
+    wanted = str(ctx.driver["version"])
     if ctx.profile["rocm_dkms"] and amdgpu.get("loaded") and amdgpu.get("version") != wanted:
         running = amdgpu.get("version") or "the kernel's own"
         reasons.append(f"the running driver is {running}, wanted is {wanted}")
     if ctx.profile["rocm_dkms"] and not amdgpu.get("loaded"):
         reasons.append("no amdgpu driver is loaded; it is loaded at boot")
+    if not ctx.profile["rocm_dkms"] and amdgpu.get("loaded") and amdgpu.get("version"):
+        reasons.append(f"AMD's driver {amdgpu['version']} is running, wanted is the kernel's own")
     kernel = ctx.area("kernel")
+    pending = missing_parameters(ctx, str(kernel.get("cmdline") or ""))
+    if pending:
+        reasons.append(f"boot parameters are pending: {' '.join(pending)}")
     if kernel.get("next_release") and kernel["next_release"] != kernel.get("release"):
         reasons.append(f"the next boot's kernel is {kernel['next_release']}, running is {kernel.get('release')}")
     return reasons

@@ -8,6 +8,8 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -26,6 +28,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
         return refusals
     for kind, option, lookup in (
         ("ROCm release", "rocm_release", catalog.release),
+        ("ROCm release", "rocm_driver_release", lambda name: catalog.release(name or profile["rocm_release"])),
         ("GPU model", "gpu_model", catalog.gpu),
     ):
         try:
@@ -42,7 +45,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
     if refusals:
         return refusals
-    refusals += _form_refusals(profile)
+    refusals += [*_form_refusals(profile), *_pair_refusals(profile, catalog), *tuning_refusals(profile)]
     known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
     refusals += [
         Refusal(
@@ -86,6 +89,23 @@ def _form_refusals(profile: Profile) -> list[Refusal]:
             value_refusal("pcie_expected_speed", f"pcie_expected_speed is {speed!r}", 'such as "16.0 GT/s"')
         )
     return refusals
+
+
+def _pair_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
+    """Refuse a driver and a user space that AMD does not test together."""
+    driver = str(profile["rocm_driver_release"] or profile["rocm_release"])
+    tested = catalog.release(driver)["driver_tested_with"]
+    if driver == profile["rocm_release"] or str(profile["rocm_release"]).rpartition(".")[0] in tested:
+        return []
+    return [
+        Refusal(
+            "rocm.pair_untested",
+            "rocm_driver_release",
+            f"the driver of {driver} under the user space of {profile['rocm_release']}",
+            f"a user space of {', '.join(tested)}, which AMD tests with that driver",
+            "choose a driver's release that is tested with it, or leave rocm_driver_release empty",
+        )
+    ]
 
 
 def node_refusals(ctx: PlanContext) -> list[Refusal]:
@@ -165,6 +185,8 @@ def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]
     refusals = _gpu_count(ctx)
     if {"rocm_purge", "rocm"} & set(roles):
         refusals += _users_of_gpus(ctx)
+    if "rocm" in roles:
+        refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
         refusals += _unfinished_packages(ctx)
     refusals += _space(ctx, roles)

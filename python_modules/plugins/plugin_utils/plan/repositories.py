@@ -30,7 +30,7 @@ def apt_url(ctx: PlanContext) -> str:
 
 def driver_url(ctx: PlanContext) -> str:
     """Return the URL of the driver's repository, which has its own numbers."""
-    return _url(ctx, "rocm_driver_apt_url", ctx.release["driver"]["path"])
+    return _url(ctx, "rocm_driver_apt_url", ctx.driver["path"])
 
 
 def key_url(ctx: PlanContext) -> str:
@@ -48,7 +48,7 @@ def source_files(ctx: PlanContext) -> list[ManagedFile]:
     urls = {ROCM_LIST: apt_url(ctx), DRIVER_LIST: driver_url(ctx)}
     notes = {
         ROCM_LIST: f"the repository of ROCm {ctx.release['release']}, trusted by its own key only",
-        DRIVER_LIST: "the repository of the driver of that release",
+        DRIVER_LIST: f"the repository of the driver of ROCm {ctx.driver_release['release']}",
     }
     return [
         ManagedFile(

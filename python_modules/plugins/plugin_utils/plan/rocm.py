@@ -7,6 +7,11 @@ import fnmatch
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import (
+    kernel_holds,
+    kernel_notes,
+    kernels_to_build_for,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
 LD_CONF = "/etc/ld.so.conf.d/rocm.conf"
@@ -30,7 +35,21 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
     changes += [
         Change("hold", name, "free", "held", "an upgrade by hand or unattended would mix releases") for name in holds
     ]
+    changes += [
+        Change(
+            "hold",
+            name,
+            "free",
+            "held",
+            "rocm_hold_kernel: the next kernel may be one that the driver does not build on",
+        )
+        for name in kernel_holds(ctx)
+        if not ctx.packages[name]["hold"]
+    ]
+    link = _link_change(ctx, going)
+    changes += link
     members, notes = _members(ctx)
+    notes += kernel_notes(ctx)
     changes += [
         Change("member", user, "not in " + ", ".join(groups), "in " + ", ".join(groups), "/dev/kfd belongs to render")
         for user, groups in members.items()
@@ -51,8 +70,9 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         "headers": headers,
         "missing": [name for name in missing if name != "amdgpu-install"],
         "packages": [f"{name}={version}" for name, version in wanted.items() if name != "amdgpu-install"],
-        "hold": {"names": hold_names(ctx, going), "versions": hold_versions(ctx)},
+        "hold": {"names": sorted({*hold_names(ctx, going), *kernel_holds(ctx)}), "versions": hold_versions(ctx)},
         "members": members,
+        "link": {"path": tree_path(ctx), "priority": int(release_number(ctx))} if link else None,
     }
     return Step("rocm", tuple(changes), inputs, tuple(files), wanted, tuple(notes))
 
@@ -71,7 +91,7 @@ def wanted_packages(ctx: PlanContext) -> dict[str, str]:
     for usecase in _usecases(ctx):
         for name in release["usecases"][usecase]:
             is_driver = name.startswith("amdgpu-")
-            wanted[name] = release["driver"]["package_version"] if is_driver else f"*.{release['encoded']}-*{suffix}"
+            wanted[name] = ctx.driver["package_version"] if is_driver else f"*.{release['encoded']}-*{suffix}"
     return wanted
 
 
@@ -85,7 +105,7 @@ def _package_reason(ctx: PlanContext, name: str) -> str:
     if name == "amdgpu-install":
         return "AMD's installer of exactly this release"
     if name.startswith("amdgpu-"):
-        return f"AMD's driver of ROCm {ctx.release['release']}; AMD wants its own driver on Instinct"
+        return f"AMD's driver of ROCm {ctx.driver_release['release']}; AMD wants its own driver on Instinct"
     return f"ROCm {ctx.release['release']}, asked for by rocm_usecases"
 
 
@@ -104,6 +124,31 @@ def _key_change(ctx: PlanContext) -> list[Change]:
             "our lists trust this key and no other",
         )
     ]
+
+
+def tree_path(ctx: PlanContext) -> str:
+    """Return the folder of the wanted release, which /opt/rocm leads to."""
+    return f"/opt/rocm-{ctx.release['release']}"
+
+
+def release_number(ctx: PlanContext) -> str:
+    """Return the release as one number, which AMD's packages take for the priority of their alternative."""
+    return str(ctx.release["encoded"])
+
+
+def _link_change(ctx: PlanContext, going: frozenset[str]) -> list[Change]:
+    """Return what is wrong with /opt/rocm where the release is there: its package makes the link only once."""
+    opt, path = ctx.area("opt"), tree_path(ctx)
+    core = ctx.installed("rocm-core") if "rocm-core" not in going else None
+    if core is None or not any(tree["path"] == path for tree in opt.get("trees") or []):
+        return []
+    if not _is_of_release(ctx, "rocm-core", core):
+        return []
+    link = opt.get("rocm_link") or {}
+    if link.get("resolved") == path:
+        return []
+    before = f"leads to {link['target']}" if link.get("target") else "absent"
+    return [Change("link", "/opt/rocm", before, path, "what asks for /opt/rocm must find the wanted release")]
 
 
 def _path_files(ctx: PlanContext) -> list[ManagedFile]:
@@ -131,17 +176,21 @@ def _access_files(ctx: PlanContext) -> list[ManagedFile]:
 
 
 def _headers(ctx: PlanContext) -> list[str]:
-    """Return the package of the running kernel's headers where the driver must be built."""
-    kernel = ctx.area("kernel").get("release")
-    if not ctx.profile["rocm_dkms"] or kernel in (ctx.area("kernel").get("headers") or []):
+    """Return the packages of the headers that lack: of the running kernel and of the next boot's."""
+    if not ctx.profile["rocm_dkms"]:
         return []
-    return [str(ctx.distribution["headers_package"]).format(kernel=kernel)]
+    there = ctx.area("kernel").get("headers") or []
+    return [
+        str(ctx.distribution["headers_package"]).format(kernel=kernel)
+        for kernel in kernels_to_build_for(ctx)
+        if kernel not in there
+    ]
 
 
 def hold_versions(ctx: PlanContext) -> list[str]:
     """Return the version patterns of the release: what is installed by this run is held too."""
     patterns = [f"*.{ctx.release['encoded']}-*"]
-    return [*patterns, ctx.release["driver"]["package_version"]] if ctx.profile["rocm_dkms"] else patterns
+    return [*patterns, ctx.driver["package_version"]] if ctx.profile["rocm_dkms"] else patterns
 
 
 def hold_names(ctx: PlanContext, going: frozenset[str]) -> list[str]:
@@ -155,7 +204,7 @@ def hold_names(ctx: PlanContext, going: frozenset[str]) -> list[str]:
 
 def _is_of_release(ctx: PlanContext, name: str, version: str) -> bool:
     vendor = ctx.families.classify(name, version)
-    return vendor is not None and vendor.release == ctx.release["release"]
+    return vendor is not None and vendor.release in (ctx.release["release"], ctx.driver_release["release"])
 
 
 def _holds_missing(ctx: PlanContext, going: frozenset[str]) -> list[str]:

@@ -56,7 +56,12 @@ def _tail(plan: t.Mapping[str, t.Any], check: bool) -> list[str]:
     lines = [f"  stays: {entry['subject']} ({entry['reason']})" for entry in plan["kept"]]
     lines += [f"  note: {note}" for note in plan["notes"]]
     reboot = plan["reboot"]
-    if reboot["needed"] and not reboot["allowed"]:
+    if reboot["needed"] and reboot.get("local"):
+        lines.append(
+            "  reboot needed, but this is a local connection: run `systemctl reboot` yourself, then call the same "
+            "command again; it goes on from there: " + "; ".join(reboot["reasons"])
+        )
+    elif reboot["needed"] and not reboot["allowed"]:
         lines.append("  reboot needed, but bringup_reboot is false: " + "; ".join(reboot["reasons"]))
     if check:
         lines.append("  check mode: nothing was changed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.instinct.bringup.plugins.module_utils.journal_reader import RUNS, read_journal
+from ansible_collections.instinct.bringup.plugins.module_utils.journal_reader import HOLDS, RUNS, read_journal
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 Plant = Callable[[dict[str, Any]], Tree]
@@ -17,13 +17,15 @@ def test_runs_begun_and_finished(plant: Plant) -> None:
             f"{RUNS}/20261201-2.json": '{"schema": 1, "state": "begun"}',
             f"{RUNS}/.20261201-3.json.x.tmp": "{",
             f"{RUNS}/.hidden.json": "{",
+            HOLDS: '{"schema": 1, "packages": ["rccl"]}',
         }
     )
     assert read_journal(tree) == {
         "runs": [
             {"run": "20261201-1", "state": "finished", "packages": ["rccl"], "steps": ["rocm"]},
             {"run": "20261201-2", "state": "begun", "packages": [], "steps": []},
-        ]
+        ],
+        "holds": ["rccl"],
     }
     assert tree.problems() == []
 
@@ -49,5 +51,11 @@ def test_a_broken_entry_costs_only_itself(plant: Plant) -> None:
 
 def test_a_node_that_saw_no_run(plant: Plant) -> None:
     tree = plant({})
-    assert read_journal(tree) == {"runs": []}
+    assert read_journal(tree) == {"runs": [], "holds": []}
     assert tree.problems() == []
+
+
+def test_a_broken_record_of_holds_is_a_problem_and_no_hold(plant: Plant) -> None:
+    tree = plant({HOLDS: "[]"})
+    assert read_journal(tree) == {"runs": [], "holds": []}
+    assert [problem["path"] for problem in tree.problems()] == [HOLDS]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,7 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
             f"{VENV}/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n",
             f"{SITE}/pytorch_triton_rocm-2.0.2.dist-info/METADATA": METADATA,
             f"{SITE}/torch-2.0.1+rocm5.4.2.dist-info/METADATA": "Name: torch\nVersion: 2.0.1+rocm5.4.2\n",
+            f"{SITE}/torch-2.0.1+rocm5.4.2.dist-info/RECORD": "torch/version.py,,\n",
             f"{SITE}/torch/version.py": TORCH,
             f"{SITE}/plain/__init__.py": "",
         }
@@ -51,12 +53,15 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
             "path": VENV,
             "exists": True,
             "python": "3.11.2",
+            "uid": os.getuid(),
             "distributions": {
                 "pytorch-triton-rocm": {
                     "version": "2.0.2",
                     "requires": ["filelock", 'numpy (<2) ; python_version < "3.12"'],
+                    "record": False,
+                    "uid": os.getuid(),
                 },
-                "torch": {"version": "2.0.1+rocm5.4.2", "requires": []},
+                "torch": {"version": "2.0.1+rocm5.4.2", "requires": [], "record": True, "uid": os.getuid()},
             },
             "torch": {"version": "2.0.1+rocm5.4.2", "hip": "5.4.22803-474e8620", "cuda": None},
         }
@@ -67,7 +72,7 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
 def test_one_that_is_not_there(plant: Plant) -> None:
     tree = plant({"/opt/instinct/venv/lib": None})
     assert python_env.read_environments(tree, [VENV]) == [
-        {"path": VENV, "exists": False, "python": None, "distributions": {}, "torch": None}
+        {"path": VENV, "exists": False, "python": None, "uid": None, "distributions": {}, "torch": None}
     ]
     assert tree.problems() == []
 
@@ -91,7 +96,7 @@ def test_a_broken_distribution_and_a_second_copy_are_problems(plant: Plant) -> N
     )
     (seen,) = python_env.read_environments(tree, [VENV])
     assert seen["python"] == "3.10.12"
-    assert seen["distributions"] == {"a": {"version": "2", "requires": []}}
+    assert seen["distributions"] == {"a": {"version": "2", "requires": [], "record": False, "uid": os.getuid()}}
     assert [problem["path"].partition("site-packages/")[2] for problem in tree.problems()] == [
         "a-2.dist-info/METADATA",
         "b-1.dist-info/METADATA",

@@ -18,7 +18,7 @@ from instinct_lab.hardware import build, machine
 Plant = Callable[[dict[str, Any]], Tree]
 AREAS = (
     *("os", "kernel", "python", "cpu", "memory", "numa", "pci", "kfd", "modules", "dkms", "devices"),
-    *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "space", "python_envs"),
+    *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "leftovers", "space", "python_envs"),
     *("net", "watch", "environment", "journal", "system"),
 )
 NOTHING = Request()

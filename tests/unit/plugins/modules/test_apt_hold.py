@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,21 @@ def test_what_is_not_installed_is_named(run_module: Any) -> None:
     answer = run_module("apt_hold", packages=["rocm-core", "rcom-core"])
     assert answer["failed"]
     assert "not installed: rcom-core" in answer["msg"]
+
+
+def test_which_holds_are_ours_is_kept(run_module: Any, selection: Path, tmp_path: Path) -> None:
+    record = tmp_path / "state" / "holds.json"
+    run_module("apt_hold", check=True, packages=["rocm-core"], record=str(record))
+    assert not record.exists()
+    run_module("apt_hold", packages=["rocm-core"], record=str(record))
+    assert json.loads(record.read_text(encoding="utf-8"))["packages"] == ["rocm-core"]
+    assert record.stat().st_mode & 0o777 == 0o600
+    run_module("apt_hold", packages=["rocm-core"], state="free", record=str(record))
+    assert json.loads(record.read_text(encoding="utf-8"))["packages"] == []
+
+
+def test_a_hold_that_was_there_before_is_not_ours(run_module: Any, selection: Path, tmp_path: Path) -> None:
+    selection.write_text("hold\n", encoding="ascii")
+    record = tmp_path / "holds.json"
+    run_module("apt_hold", packages=["rocm-core"], record=str(record))
+    assert not record.exists()

@@ -115,6 +115,7 @@ BARE: dict[str, t.Any] = {
     "apt": {"sources": [], "preferences": [], "preference_problems": [], "keyrings": [], "policy": {}, "locks": []},
     "opt": {"rocm_link": None, "trees": []},
     "alternatives": [],
+    "leftovers": [],
     "space": {
         "/opt": {"free_bytes": 2**40, "total_bytes": 2**41},
         "/opt/instinct-bringup/venv": {"free_bytes": 2**40, "total_bytes": 2**41},
@@ -122,7 +123,7 @@ BARE: dict[str, t.Any] = {
     "python_envs": [],
     "net": {"interfaces": [], "hcas": []},
     "watch": {},
-    "journal": {"runs": []},
+    "journal": {"runs": [], "holds": []},
 }
 
 

@@ -128,6 +128,34 @@ def test_a_swapped_wheel_is_planned_back() -> None:
     assert changes(made.plan(snapshot), "wheel")["torch"]["before"] == "2.9.1"
 
 
+@pytest.mark.parametrize(
+    ("damage", "before"), [({"record": False}, "its RECORD is gone"), ({"uid": 1000}, "owned by uid 1000")]
+)
+def test_a_damaged_wheel_is_installed_again_alone(damage: dict[str, t.Any], before: str) -> None:
+    snapshot = made.converged()
+    snapshot["python_envs"][0]["uid"] = 0
+    snapshot["python_envs"][0]["distributions"]["torch"].update({"record": True, "uid": 0, **damage})
+    plan = made.plan(snapshot)
+    assert changes(plan, "wheel")["torch"]["before"] == before
+    step = next(step for step in plan["steps"] if step["role"] == "pytorch")
+    assert step["inputs"]["reinstall"] == []
+    assert step["inputs"]["damaged"]["content"].startswith("torch==2.0.1+rocm5.4.2")
+    assert step["inputs"]["damaged"]["content"].count("==") == 1
+
+
+@pytest.mark.parametrize("link", [None, {"target": "/opt/rocm-5.1.3", "resolved": None}], ids=["gone", "astray"])
+def test_the_link_of_the_release_is_planned_back(link: dict[str, t.Any] | None) -> None:
+    snapshot = made.converged()
+    snapshot["dpkg"]["packages"]["rocm-core"] = made.package("5.4.2.50402-104~22.04", "hi ", hold=True)
+    snapshot["opt"] = {
+        "rocm_link": link,
+        "trees": [{"path": "/opt/rocm-5.4.2", "owners": ["rocm-core"], "version": "5.4.2-104", "unowned_files": 0}],
+    }
+    step = next(step for step in made.plan(snapshot)["steps"] if step["role"] == "rocm")
+    assert [(change["kind"], change["after"]) for change in step["changes"]] == [("link", "/opt/rocm-5.4.2")]
+    assert step["inputs"]["link"] == {"path": "/opt/rocm-5.4.2", "priority": 50402}
+
+
 def test_the_plan_is_a_function_of_its_inputs_and_plain_data() -> None:
     snapshot = made.old()
     untouched = copy.deepcopy(snapshot)
@@ -139,7 +167,8 @@ def test_the_plan_is_a_function_of_its_inputs_and_plain_data() -> None:
 def test_the_playbook_applies_the_roles_in_the_plans_order() -> None:
     tasks = yaml.safe_load((made.REPOSITORY / "playbooks" / "tasks" / "apply.yml").read_text(encoding="utf-8"))
     applied = [task["ansible.builtin.include_role"]["name"] for task in tasks if "ansible.builtin.include_role" in task]
-    assert applied == roles(made.plan(made.old(), bringup_reboot=True))
+    given = {"bringup_reboot": True, "kernel_tuning_boot_parameters": ["iommu=pt"]}
+    assert applied == roles(made.plan(made.old(), **given))
 
 
 def holes(snapshot: dict[str, t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:

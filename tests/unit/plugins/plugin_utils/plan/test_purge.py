@@ -5,7 +5,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import is_vendor_uri, plan_purge
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import is_vendor_uri
 
 from . import made
 
