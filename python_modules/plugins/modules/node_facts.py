@@ -10,7 +10,8 @@ short_description: Read everything about a node in one round trip
 description:
   - Reads hardware, driver, packages, sources and files of a node and returns them as one document, the snapshot.
   - What cannot be read is null in the snapshot, and RV(snapshot.problems) says why. Nothing is judged here.
-  - The only commands it runs are C(dpkg-query) and C(apt-cache policy). Network file systems are not looked at.
+  - The only commands it runs are C(dpkg-query) and C(apt-cache policy), for a compressed module C(modinfo), and with
+    O(tools) the vendor's tools. Network file systems are not looked at.
   - In a playbook, the action plugin of the same name runs this module, keeps the snapshot in the folder of the
     run, and returns a digest of it.
 version_added: "0.1.0"
@@ -57,6 +58,10 @@ options:
     type: list
     elements: str
     default: []
+  tools:
+    description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -130,6 +135,7 @@ def main() -> None:
             "venvs": {"type": "list", "elements": "str", "default": []},
             "spaces": {"type": "list", "elements": "str", "default": []},
             "env_logs": {"type": "list", "elements": "str", "default": []},
+            "tools": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
