@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ansible_collections.instinct.bringup.plugins.module_utils.cpulist import parse_cpulist
-from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, to_int
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, parse_cpulist, to_int
 
 CPU_ROOT = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from ansible_collections.instinct.bringup.plugins.module_utils.file_piece import read_at
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 _NEEDED, _STRTAB, _STRSZ, _SONAME, _RPATH, _RUNPATH = 1, 5, 10, 14, 15, 29
@@ -40,7 +41,7 @@ def read_dynamic(tree: Tree, area: str, path: str) -> Optional[Dynamic]:
 
 
 def _piece(tree: Tree, area: str, path: str, offset: int, length: int) -> bytes:
-    data = tree.read_at(area, path, offset, length)
+    data = read_at(tree, area, path, offset, length)
     if data is None:
         raise ElfError("not readable")
     return data

@@ -7,6 +7,7 @@ import struct
 from typing import Any, Dict, Optional
 
 from ansible_collections.instinct.bringup.plugins.module_utils.der import DerError, signature_issuer
+from ansible_collections.instinct.bringup.plugins.module_utils.file_piece import read_at
 from ansible_collections.instinct.bringup.plugins.module_utils.probe import Probe, ask
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
@@ -17,6 +18,8 @@ _MAGIC = b"~Module signature appended~\n"
 # include/linux/module_signature.h: algorithm, hash, id type, two lengths, padding, length of the signature.
 _TRAILER = struct.Struct(">BBBBB3xI")
 _PKCS7 = 2
+# No signature is longer.
+_TAIL_BYTES = 65536
 
 Json = Dict[str, Any]
 
@@ -36,7 +39,7 @@ def read_module_file(tree: Tree, release: str, module: str, probe: Optional[Prob
         said = ask(tree, "modules", probe, ["modinfo", "-F", "signer", tree.root.rstrip("/") + path])
         name = said.strip() if said is not None else None
         return {"path": path, "signed": bool(name) if name is not None else None, "signer": name or None}
-    tail = tree.read_end("modules", path, 65536)
+    tail = read_at(tree, "modules", path, -_TAIL_BYTES, _TAIL_BYTES)
     if tail is None:
         return {"path": path, "signed": None, "signer": None}
     if not tail.endswith(_MAGIC):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.instinct.bringup.plugins.module_utils.cpulist import parse_cpulist
 from ansible_collections.instinct.bringup.plugins.module_utils.rccl_model import Placement
 from ansible_collections.instinct.bringup.plugins.module_utils.rccl_xml import MAX_TEXT
+from ansible_collections.instinct.bringup.plugins.module_utils.text import parse_cpulist
 
 Raw = t.Mapping[str, t.Any]
 

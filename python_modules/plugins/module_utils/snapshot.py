@@ -46,6 +46,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     python_env,
     secure_boot,
     services,
+    slurm,
     smi,
     sysctl,
     users,
@@ -105,6 +106,7 @@ HELD_BY = {
     "firmware_files": ("/lib/firmware",),
     "rccl_libraries": (loader.CACHE, "/opt"),
     "kernel_log": (kernel_log.FILE,),
+    "slurm": ("/etc",),
 }
 # What only the machine itself tells: never asked of a captured or made tree.
 LIVE = {
@@ -232,6 +234,7 @@ class _Builder:
             ),
             "rccl_libraries": self.area("rccl_libraries", lambda: loader.read_rccl_libraries(tree, request.venvs)),
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
+            "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
         }
 

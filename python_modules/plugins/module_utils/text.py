@@ -152,26 +152,6 @@ class Tree:
                 self.problem(area, path, error)
             return None
 
-    def read_at(self, area: str, path: str, offset: int, length: int) -> Optional[bytes]:
-        """Return bytes from the middle of a regular file, fewer at its end; None and a problem."""
-        try:
-            handle = os.open(self.host_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-            try:
-                info = os.fstat(handle)
-                if not stat.S_ISREG(info.st_mode):
-                    raise ValueError("not a regular file")
-                start = info.st_size + offset if offset < 0 else offset
-                return os.pread(handle, length, max(start, 0))
-            finally:
-                os.close(handle)
-        except (OSError, ValueError, OverflowError) as error:
-            self.problem(area, path, error if isinstance(error, (OSError, ValueError)) else str(error))
-            return None
-
-    def read_end(self, area: str, path: str, length: int) -> Optional[bytes]:
-        """Return the last bytes of a regular file, or None and a problem."""
-        return self.read_at(area, path, -length, length)
-
     def read_text(self, area: str, path: str, optional: bool = False, limit: int = MAX_BYTES) -> Optional[str]:
         """Return a UTF-8 file's text, or None and a problem; binary content is a problem."""
         data = self.read_bytes(area, path, optional, limit)
@@ -302,3 +282,18 @@ def natural_key(text: str) -> List[Union[str, int]]:
     """Return a sort key that compares runs of digits as numbers: 6.5 before 6.11, card2 before card10."""
     # Split so, text and numbers always take turns, and like is compared with like.
     return [int(part) if index % 2 else part for index, part in enumerate(_DIGITS.split(text))]
+
+
+def parse_cpulist(text: str) -> Optional[List[int]]:
+    """Return the numbers of a list such as "0-3,8"; an empty text is no CPU, None is no list."""
+    numbers: List[int] = []
+    for part in text.strip().split(","):
+        if not part:
+            continue
+        first, dash, last = part.partition("-")
+        low, high = to_int(first), to_int(last if dash else first)
+        # A range that no machine has would only be a way to fill the memory.
+        if low is None or high is None or low < 0 or high < low or high > 65535:
+            return None
+        numbers.extend(range(low, high + 1))
+    return numbers

@@ -42,7 +42,14 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "hosts.json").write_text(json.dumps(inventory))
     playbook = REPOSITORY / "playbooks" / "plan.yml"
     done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", folder / "hosts.json", playbook, "--check", "--diff"],
+        [
+            Path(sys.executable).with_name("ansible-playbook"),
+            "-i",
+            folder / "hosts.json",
+            playbook,
+            "--check",
+            "--diff",
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

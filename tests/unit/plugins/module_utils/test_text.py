@@ -133,3 +133,20 @@ def test_many_problems_of_an_area_are_counted_in_one(plant: Plant) -> None:
 )
 def test_versions_compare_as_numbers(smaller: str, larger: str) -> None:
     assert text.natural_key(smaller) < text.natural_key(larger)
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ("0-3,8", [0, 1, 2, 3, 8]),
+        ("0\n", [0]),
+        ("", []),
+        ("3-1", None),
+        ("0-99999999", None),
+        ("a", None),
+        ("-1", None),
+        ("1-", None),
+    ],
+)
+def test_cpu_lists(given: str, numbers: list[int] | None) -> None:
+    assert text.parse_cpulist(given) == numbers
