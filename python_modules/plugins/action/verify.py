@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import json
 import pathlib
 import typing as t
@@ -12,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import CheckContext, run_checks, verdict
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import apply_waivers
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import Planned, plan_for_host
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import write_node
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import (
@@ -44,7 +46,8 @@ class ActionModule(ActionBase):
         if unusable:
             return _refused(result, host, run_dir, unusable)
         context = CheckContext(planned.profile, planned.catalog, planned.snapshot, planned.plan)
-        results = run_checks(context)
+        today = datetime.datetime.now(datetime.UTC).date()
+        results = apply_waivers(run_checks(context), planned.profile["bringup_waivers"] or [], today)
         outcome, checks = verdict(results), [entry.as_dict() for entry in results]
         reason = verdict_reason(outcome, checks)
         write_node(run_dir, host, {"verdict": outcome, "reason": reason, "checks": checks})

@@ -12,6 +12,8 @@ import pathlib
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.firmware_fields import minimum_problems
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import waiver_problems
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import PlanDict, build_plan
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile, all_options, build_profile
@@ -39,6 +41,9 @@ def load_profile(action: ActionBase, task_vars: dict[str, t.Any]) -> Profile:
     options = all_options(default_catalog())
     given = {name: _plain(action._templar.template(task_vars[name])) for name in options if name in task_vars}
     profile = build_profile(options, given)
+    wrong = (*minimum_problems(profile["fw_minimum"]), *waiver_problems(profile["bringup_waivers"]))
+    if wrong:
+        profile = dataclasses.replace(profile, problems=(*profile.problems, *wrong))
     group = profile["deepspeed_hosts_group"]
     if not profile.problems and group not in task_vars.get("groups", {}):
         problem = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"

@@ -46,7 +46,8 @@ def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
     counts = collections.Counter(check["outcome"] for check in checks)
     if verdict == "pass":
         warned = f", {counts['warn']} warned of" if counts["warn"] else ""
-        return f"{counts['ok']} checks are well{warned}, {counts['skipped']} do not apply"
+        waived = f", {counts['waived']} waived" if counts["waived"] else ""
+        return f"{counts['ok']} checks are well{warned}{waived}, {counts['skipped']} do not apply"
     outcome = "fail" if verdict == "fail" else "unknown"
     names = [check["id"] for check in decisive(checks) if check["outcome"] == outcome]
     listed = ", ".join(dict.fromkeys(names))
@@ -76,6 +77,9 @@ def summary_table(results: Json) -> str:
         lines += [f"{'':<{width}}    {check_sentence(check)}" for check in found[:TOLD]]
         if len(found) > TOLD:
             lines.append(f"{'':<{width}}    and {len(found) - TOLD} more")
+        # A waiver is shown every time, or nobody takes it back.
+        waived = [check for check in node["checks"] if check["outcome"] == "waived"]
+        lines += [f"{'':<{width}}    waived {check_sentence(check)}" for check in waived]
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
     lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
     return "\n".join(lines)
