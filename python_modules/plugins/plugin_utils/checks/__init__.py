@@ -34,6 +34,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     rccl_env,
     secure_boot,
     slurm,
+    tools,
     tuning,
     xgmi,
     xgmi_matrix,
