@@ -17,6 +17,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     env,
     firmware,
     firmware_state,
+    fleet,
     fs,
     gpu,
     health,

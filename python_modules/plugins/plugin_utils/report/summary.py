@@ -80,6 +80,11 @@ def summary_table(results: Json) -> str:
         # A waiver is shown every time, or nobody takes it back.
         waived = [check for check in node["checks"] if check["outcome"] == "waived"]
         lines += [f"{'':<{width}}    waived {check_sentence(check)}" for check in waived]
+    odd = results.get("fleet") or []
+    lines += ["", "unlike the other nodes:"] * bool(odd)
+    lines += [f"  {one['sentence']}" for one in odd[: 2 * TOLD]]
+    if len(odd) > 2 * TOLD:
+        lines.append(f"  and {len(odd) - 2 * TOLD} more; the run's report has them all")
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
     lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
     return "\n".join(lines)
