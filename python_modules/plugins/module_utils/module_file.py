@@ -19,7 +19,7 @@ _MAGIC = b"~Module signature appended~\n"
 _TRAILER = struct.Struct(">BBBBB3xI")
 _PKCS7 = 2
 # No signature is longer.
-_TAIL_BYTES = 65536
+_TAIL_BYTES = 8192
 
 Json = Dict[str, Any]
 

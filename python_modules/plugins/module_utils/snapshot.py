@@ -108,6 +108,8 @@ HELD_BY = {
     "kernel_log": (kernel_log.FILE,),
     "slurm": ("/etc",),
 }
+# Parts of the kernel's area that a tree may hold or not, each by its own folder.
+KERNEL_PARTS = {"kernel.headers": "/lib/modules", "kernel.next_release": "/boot", "kernel.next_cmdline": "/etc/default"}
 # What only the machine itself tells: never asked of a captured or made tree.
 LIVE = {
     "python": "it is the interpreter of the machine that runs this",
@@ -122,14 +124,17 @@ LIVE = {
 }
 
 
-def build_snapshot(root: str, request: Request, probe: Optional[Probe], own_pid: int = 0) -> Json:
+def build_snapshot(
+    root: str, request: Request, probe: Optional[Probe], own_pid: int = 0, tree: Optional[Tree] = None
+) -> Json:
     """Return the snapshot of what lies under root. It never raises.
 
     probe: runs the few commands; None for a root that is not this machine's own, where no command
     is run and nothing of this machine is asked.
+    tree: what the readers go through, for one who wants to know what they read.
     """
     started = _cpu_seconds()
-    tree = Tree(root)
+    tree = tree or Tree(root)
     builder = _Builder(tree, probe is not None)
     if probe is not None:
         tree.far.update(builder.guard("mounts", lambda: mounts.read_far_mounts(tree)) or {})
@@ -187,7 +192,7 @@ class _Builder:
         holders = self.area("gpu_processes", lambda: processes.read_gpu_processes(tree, own_pid, os.geteuid() == 0))
         return {
             "os": self.area("os", lambda: os_release.read_os(tree)),
-            "kernel": self.area("kernel", lambda: kernel.read_kernel(tree)),
+            "kernel": self.area("kernel", self._kernel),
             "python": self.area("python", python_env.read_interpreter),
             "cpu": self.area("cpu", lambda: cpu.read_cpu(tree)),
             "memory": self.area("memory", lambda: cpu.read_memory(tree)),
@@ -243,6 +248,12 @@ class _Builder:
 
     def _release(self) -> str:
         return self.tree.read_line("kernel", kernel.RELEASE, optional=True) or ""
+
+    def _kernel(self) -> Json:
+        for name, place in KERNEL_PARTS.items():
+            if not self.live and not self.tree.exists(place):
+                self.skipped[name] = "this tree does not hold %s" % place
+        return kernel.read_kernel(self.tree)
 
     def _pci(self) -> Optional[Json]:
         bus = pci.PciBus(self.tree)

@@ -26,6 +26,7 @@ options:
       - Folder that holds the files to read, as a machine has them from C(/) on.
       - With another folder than C(/), such as the capture of another machine, no command is run and nothing of the
         machine that runs this is read. What cannot be told then is named in RV(snapshot.skipped).
+      - A manifest that M(instinct.bringup.capture) wrote is taken too.
     type: path
     default: /
   watch:
@@ -120,7 +121,9 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.instinct.bringup.plugins.module_utils.manifest import ManifestError, is_manifest
 from ansible_collections.instinct.bringup.plugins.module_utils.probe import run_probe
+from ansible_collections.instinct.bringup.plugins.module_utils.replay import replay
 from ansible_collections.instinct.bringup.plugins.module_utils.snapshot import Request, build_snapshot
 
 
@@ -140,8 +143,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     root = module.params["root"]
-    if not os.path.isdir(root):
-        module.fail_json(msg="root %s is not a folder on this machine" % root)
+    manifest = os.path.isfile(root) and is_manifest(root)
+    if not os.path.isdir(root) and not manifest:
+        module.fail_json(msg="root %s is neither a folder nor a manifest on this machine" % root)
     relative = [
         "%s: %s" % (name, path)
         for name in ("watch", "venvs", "spaces", "env_logs")
@@ -151,11 +155,15 @@ def main() -> None:
     if relative:
         module.fail_json(msg="paths must be absolute: " + ", ".join(relative))
     request = Request(**{name: module.params[name] for name in Request._fields})
-    is_own = os.path.realpath(root) == "/"
-    module.exit_json(
-        changed=False,
-        snapshot=build_snapshot(root, request, run_probe if is_own else None, own_pid=os.getpid()),
-    )
+    if manifest:
+        try:
+            snapshot = replay(root, request)
+        except (ManifestError, OSError, UnicodeDecodeError) as error:
+            module.fail_json(msg="root %s cannot be laid out: %s" % (root, error))
+    else:
+        is_own = os.path.realpath(root) == "/"
+        snapshot = build_snapshot(root, request, run_probe if is_own else None, own_pid=os.getpid())
+    module.exit_json(changed=False, snapshot=snapshot)
 
 
 if __name__ == "__main__":

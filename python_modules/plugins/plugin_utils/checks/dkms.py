@@ -82,6 +82,10 @@ def built_for_next_boot(context: CheckContext) -> c.Iterator[Finding]:
         yield skipped(NO_DKMS)
         return
     running, following = context.snapshot["kernel"].get("release"), context.snapshot["kernel"].get("next_release")
+    held_back = context.skipped_area("kernel.next_release")
+    if held_back:
+        yield skipped(held_back)
+        return
     if following is None:
         why = context.unreadable("/etc/default/grub") or context.problem("/boot", "kernel")
         found = unknown(f"which kernel the next boot starts is not known: {why}", "/boot")

@@ -117,7 +117,10 @@ def headers_available(context: CheckContext) -> c.Iterator[Finding]:
     kernel: dict[str, t.Any] = context.snapshot["kernel"]
     running, headers = kernel.get("release"), kernel.get("headers")
     evidence = f"/lib/modules/{running}/build"
-    if not running or headers is None:
+    held_back = context.skipped_area("kernel.headers")
+    if held_back:
+        yield skipped(held_back)
+    elif not running or headers is None:
         yield unknown(context.problem("/lib/modules", "kernel"), evidence)
     elif running in headers:
         yield Finding(OK, running, "headers", "headers", "", evidence)
