@@ -12,6 +12,8 @@ import pathlib
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.firmware_fields import minimum_problems
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import waiver_problems
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import PlanDict, build_plan
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import (
@@ -45,15 +47,26 @@ def load_profile(action: ActionBase, task_vars: dict[str, t.Any]) -> Profile:
     options = all_options(default_catalog())
     given = {name: _plain(action._templar.template(task_vars[name])) for name in options if name in task_vars}
     profile = build_profile(options, given)
-    group = profile["deepspeed_hosts_group"]
     problems = [
         Problem(name, f"{name} is set, which nothing reads", f"{option}, if that was meant, or another name")
         for name, option in unknown_names(options, task_vars)
     ]
-    if not profile.problems and group not in task_vars.get("groups", {}):
+    if not profile.problems:
+        problems += _content_problems(profile, task_vars)
+    return dataclasses.replace(profile, problems=(*profile.problems, *problems))
+
+
+def _content_problems(profile: Profile, task_vars: dict[str, t.Any]) -> list[Problem]:
+    """Return what is wrong with values that are of the right kind."""
+    fields = "a minimum in the form of its field"
+    problems = [Problem("fw_minimum", seen, fields) for seen in minimum_problems(profile["fw_minimum"])]
+    whole = "a waiver with check, subject, until, reason and owner"
+    problems += [Problem("bringup_waivers", seen, whole) for seen in waiver_problems(profile["bringup_waivers"])]
+    group = profile["deepspeed_hosts_group"]
+    if group not in task_vars.get("groups", {}):
         seen = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"
         problems.append(Problem("deepspeed_hosts_group", seen, "a group of the inventory"))
-    return dataclasses.replace(profile, problems=(*profile.problems, *problems))
+    return problems
 
 
 def plan_for_host(

@@ -57,6 +57,14 @@ ROCm {{ results.rocm_release or "not named" }}, written {{ results.generated }}<
 {{ results.missing | length }} of {{ results.summary.nodes }} nodes have no verdict yet{% if results.missing %}:
 {{ results.missing[:20] | join(", ") }}{% if results.missing | length > 20 %} and others{% endif %}{% endif %}.</p>
 {% endif %}
+{% if results.fleet is defined and results.fleet %}
+<h2 id="fleet">Unlike the other nodes</h2>
+<ul>
+{% for one in results.fleet %}
+<li>{{ one.sentence }}</li>
+{% endfor %}
+</ul>
+{% endif %}
 <h2 id="summary">Summary</h2>
 <p>{{ results.summary.nodes }} nodes:
 {% for verdict, number in results.summary.items() if verdict != "nodes" and number %}

@@ -111,7 +111,7 @@ def test_a_text_needs_no_connection_and_its_form_can_be_given(answers: dict[str,
         ("binary", "not text"),
         ("both", "mutually exclusive"),
         ("number", "quote it"),
-        ("model", "it holds mi210"),
+        ("model", "it holds mi100, mi210"),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(answers: dict[str, dict[str, Any]], case: str, words: str) -> None:
