@@ -70,6 +70,21 @@ def record(folder: str, state: str, entry: Entry, now: str, owner: tuple[str, st
     return {"changed": True, "path": path, "diff": diff}
 
 
+def close(folder: str, run: str, by: str, now: str, owner: tuple[str, str], check_mode: bool) -> bool:
+    """Close a run that was interrupted, since another one has finished its work; say whether that changed something."""
+    path = os.path.join(folder, "runs", check_run_id(run) + ".json")
+    old = _read(path)
+    if old is None or old.get("state") != BEGUN:
+        return False
+    new = {**old, "state": FINISHED, "finished": now, "closed_by": by}
+    if not check_mode:
+        try:
+            write_file(Wanted(path, (json.dumps(new, indent=2) + "\n").encode("utf-8"), "0600", *owner))
+        except WriteError as error:
+            raise JournalError(str(error)) from error
+    return True
+
+
 def make_private(folder: str) -> None:
     """Make a folder, and parents that lack, that only the owner may enter. OSError when it cannot.
 

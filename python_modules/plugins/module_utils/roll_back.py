@@ -18,7 +18,12 @@ from ansible_collections.instinct.bringup.plugins.module_utils.package_state imp
 from ansible_collections.instinct.bringup.plugins.module_utils.purge_packages import simulated
 from ansible_collections.instinct.bringup.plugins.module_utils.purge_request import Node, PurgeFailed, PurgeRefused
 from ansible_collections.instinct.bringup.plugins.module_utils.restore_files import restore, restore_apt
-from ansible_collections.instinct.bringup.plugins.module_utils.state_manifest import SCHEMA, SUFFIX, apt_paths
+from ansible_collections.instinct.bringup.plugins.module_utils.state_manifest import (
+    SCHEMA,
+    SUFFIX,
+    apt_paths,
+    group_names,
+)
 
 _APT = ["apt-get", "-q", "-o", f"DPkg::Lock::Timeout={LOCK_TIMEOUT}"]
 _ALLOWED = ["--allow-downgrades", "--allow-change-held-packages", "--no-auto-remove"]
@@ -148,10 +153,12 @@ def _marks(node: Node, state: Json) -> None:
 
 
 def _differences(node: Node, state: Json) -> List[str]:
-    """Return what of the packages still differs from the manifest."""
+    """Return what of packages and groups still differs from the manifest."""
     now = {row.binary: (row.version, row.abbrev.strip()) for row in read_rows(node.run) if row.present}
     then = {row["name"]: (row["version"], row["status"].strip()) for row in state["packages"]}
-    return [
+    groups = sorted(set(group_names(node)) - set(state["groups"]))
+    made = [f"group {name}: a package made it, and no package removes its group" for name in groups]
+    return made + [
         f"package {name}: {' '.join(now.get(name, ('absent',)))}, it was {' '.join(then.get(name, ('absent',)))}"
         for name in sorted({*now, *then})
         if now.get(name) != then.get(name)

@@ -78,6 +78,7 @@ def state_of(node: Node, wish: Wish, run_id: str, now: str, archives: str = "") 
         "made": [path for path in wish.made if not os.path.lexists(node.at(path))],
         # Folders that were not there yet: what is empty of them goes with what a run made in them.
         "folders": sorted({part for path in [*wish.made, *wish.files] for part in _missing_parents(node, path)}),
+        "groups": group_names(node),
         "users": {user: groups for user in wish.users if (groups := _groups(user)) is not None},
     }
 
@@ -156,6 +157,15 @@ def _missing_parents(node: Node, path: str) -> List[str]:
         missing.append(path)
         path = os.path.dirname(path)
     return missing
+
+
+def group_names(node: Node) -> List[str]:
+    """Return the names of the machine's own groups."""
+    try:
+        with open(node.at("/etc/group"), encoding="utf-8", errors="surrogateescape") as stream:
+            return sorted(line.split(":")[0] for line in stream if ":" in line)
+    except OSError:
+        return []
 
 
 def _groups(user: str) -> Optional[List[str]]:

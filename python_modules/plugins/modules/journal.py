@@ -47,6 +47,11 @@ options:
     type: list
     elements: str
     default: []
+  closes:
+    description: With V(finished), runs that were interrupted, whose work this run has finished.
+    type: list
+    elements: str
+    default: []
   dir:
     description: The state directory. It is made with mode 0700; the file is C(runs/RUN_ID.json) in it.
     type: path
@@ -90,6 +95,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.journal_writer im
     FINISHED,
     Entry,
     JournalError,
+    close,
     record,
 )
 
@@ -102,6 +108,7 @@ def main() -> None:
             "run_id": {"type": "str", "required": True},
             "steps": {"type": "list", "elements": "str", "default": []},
             "packages": {"type": "list", "elements": "str", "default": []},
+            "closes": {"type": "list", "elements": "str", "default": []},
             "dir": {"type": "path", "default": "/var/lib/instinct-bringup"},
         },
         supports_check_mode=True,
@@ -111,7 +118,11 @@ def main() -> None:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     owner = (pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name)
     try:
-        module.exit_json(**record(params["dir"], params["state"], entry, now, owner, module.check_mode))
+        result = record(params["dir"], params["state"], entry, now, owner, module.check_mode)
+        for run in params["closes"] if params["state"] == FINISHED else []:
+            closed = close(params["dir"], run, entry.run, now, owner, module.check_mode)
+            result["changed"] = result["changed"] or closed
+        module.exit_json(**result)
     except JournalError as error:
         module.fail_json(msg=str(error))
 

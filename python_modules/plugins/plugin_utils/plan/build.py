@@ -31,6 +31,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    interrupted_runs,
     node_refusals,
     profile_refusals,
     value_refusal,
@@ -116,7 +117,8 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     reboot = _reboot(ctx, only)
     if refusals:
         chosen = []
-    ordered = _with_frame(ctx, chosen, changed, reboot) if chosen or (reboot["needed"] and not refusals) else []
+    asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
+    ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
 
 
@@ -145,7 +147,7 @@ def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboo
 
     What is rendered comes after the reboot: it is made from what the new driver shows.
     """
-    frame = [_preflight(ctx, changed)] if changed else []
+    frame = [_preflight(ctx, changed)] if changed or interrupted_runs(ctx) else []
     frame += [step for step in chosen if step.role not in RENDERED]
     if reboot["needed"] and reboot["allowed"]:
         changes = tuple(
@@ -183,6 +185,11 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
+    interrupted = interrupted_runs(ctx)
+    changes += [
+        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
+        for run in interrupted
+    ]
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
     if purge and purge.inputs["packages"]:
@@ -192,6 +199,9 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         "purge": purge.inputs if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
+        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
+        "going": purge.inputs["packages"] if purge else [],
+        "closes": interrupted,
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)

@@ -227,14 +227,20 @@ def _users_of_gpus(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
+def interrupted_runs(ctx: PlanContext) -> list[str]:
+    """Return the runs that have begun on the node and not finished."""
+    return [str(run["run"]) for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun"]
+
+
 def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
-    begun = {
-        name for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun" for name in run["packages"]
-    }
+    # A run that was interrupted had begun on a node where everything was whole, or it would have been refused:
+    # whatever is half-done now is what its own transaction brought.
+    if interrupted_runs(ctx):
+        return []
     foreign = sorted(
         f"{name} ({row['status'].strip()})"
         for name, row in ctx.packages.items()
-        if row["status"][1:2] not in ("i", "c", "n") and name not in begun and not ctx.families.is_family_name(name)
+        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name)
     )
     if not foreign:
         return []

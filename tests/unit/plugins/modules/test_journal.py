@@ -33,3 +33,14 @@ def test_finishing_what_never_began_is_an_error(run_module: Any, tmp_path: Path)
     answer = run_module("journal", state="finished", run_id="r1", dir=str(tmp_path / "state"))
     assert answer["failed"]
     assert "state=begun comes first" in answer["msg"]
+
+
+def test_a_run_that_was_interrupted_is_closed_by_the_next(run_module: Any, tmp_path: Path) -> None:
+    given = {"dir": str(tmp_path)}
+    run_module("journal", state="begun", run_id="first", **given)
+    run_module("journal", state="begun", run_id="second", **given)
+    done = run_module("journal", state="finished", run_id="second", closes=["first", "never-there"], **given)
+    assert done["changed"]
+    closed = json.loads((tmp_path / "runs" / "first.json").read_text(encoding="utf-8"))
+    assert (closed["state"], closed["closed_by"]) == ("finished", "second")
+    assert not run_module("journal", state="finished", run_id="second", closes=["first"], **given)["changed"]

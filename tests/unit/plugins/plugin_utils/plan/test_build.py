@@ -187,3 +187,14 @@ def test_a_hole_in_the_snapshot_ends_in_a_plan_or_a_refusal(make: t.Callable[[],
             continue
         plan = made.plan(snapshot)
         assert plan["steps"] or plan["refusals"] or plan["reboot"] is not None, name
+
+
+def test_a_run_that_was_interrupted_is_told_finished_and_closed() -> None:
+    snapshot = made.converged()
+    snapshot["journal"]["runs"] = [{"run": "OLD", "state": "begun", "packages": [], "steps": ["rocm"]}]
+    snapshot["dpkg"]["packages"]["libucx0"] = made.package("1.12", "iU ")
+    plan = made.plan(snapshot)
+    assert roles(plan) == ["preflight"]
+    assert changes(plan, "journal")["OLD"]["after"] == "finished by this run"
+    inputs = plan["steps"][0]["inputs"]
+    assert (inputs["closes"], inputs["settle"]) == (["OLD"], True)
