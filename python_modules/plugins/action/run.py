@@ -6,6 +6,7 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
+from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -20,6 +21,7 @@ ARGUMENTS = {
 }
 
 
+CALLBACK = "instinct.bringup.bringup"
 # What a person might name as a tag to get a part of the journey.
 ROLES = ("preflight", "rocm_purge", "kernel_tuning", "rocm", "mpi", "pytorch", "reboot", "rccl", "deepspeed")
 
@@ -36,7 +38,18 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, variables)
         _validation, arguments = self.validate_argument_spec(ARGUMENTS)
         _refuse_tags(variables)
-        release = arguments["rocm_release"] or load_profile(self, variables)["rocm_release"]
+        profile = load_profile(self, variables)
+        if arguments["verb"] == "site" and profile["bringup_root"] != "/":
+            raise AnsibleActionFail(
+                f"bringup_root is {profile['bringup_root']}, a saved tree, and site.yml would change the machine that "
+                "holds it. Plan the tree with playbooks/plan.yml, and judge it with playbooks/verify.yml"
+            )
+        if CALLBACK not in C.CALLBACKS_ENABLED:
+            self._display.warning(
+                f"The callback {CALLBACK} is not enabled: no plan is shown and no results.json is written as hosts finish. "
+                "Add it to callbacks_enabled (or ANSIBLE_CALLBACKS_ENABLED), or run playbooks/report.yml at the end"
+            )
+        release = arguments["rocm_release"] or profile["rocm_release"]
         # Relative to where ansible-playbook was started, as the README's commands are.
         report_dir = pathlib.Path(arguments["report_dir"]).absolute()
         try:

@@ -16,6 +16,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import Che
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import apply_waivers
 from ansible_collections.instinct.bringup.plugins.plugin_utils.fleet import BaselineError, fleet_facts, load_baseline
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import Planned, plan_for_host
+from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import write_node
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import (
     decisive,
@@ -53,7 +54,7 @@ class ActionModule(ActionBase):
         context = CheckContext(planned.profile, planned.catalog, planned.snapshot, planned.plan, baseline)
         today = datetime.datetime.now(datetime.UTC).date()
         results = apply_waivers(run_checks(context), planned.profile["bringup_waivers"] or [], today)
-        outcome, checks = verdict(results), [entry.as_dict() for entry in results]
+        outcome, checks = verdict(results), [printable(entry.as_dict()) for entry in results]
         reason = verdict_reason(outcome, checks)
         facts = fleet_facts(planned.snapshot)
         write_node(run_dir, host, {"verdict": outcome, "reason": reason, "checks": checks, "fleet": facts})

@@ -55,7 +55,16 @@ class LocalAccounts:
 
 def read_local(tree: Tree) -> LocalAccounts:
     """Return the accounts of /etc/passwd and /etc/group."""
-    return LocalAccounts(tree.read_text("users", "/etc/passwd"), tree.read_text("users", "/etc/group"))
+    return LocalAccounts(_read_accounts(tree, "/etc/passwd"), _read_accounts(tree, "/etc/group"))
+
+
+def _read_accounts(tree: Tree, path: str) -> Optional[str]:
+    """Return the text of an account file. One person's name in another encoding must not hide all accounts."""
+    data = tree.read_bytes("users", path)
+    if data is not None and b"\0" in data:
+        tree.problem("users", path, "not text: it holds NUL bytes")
+        return None
+    return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def parse_passwd(text: str) -> Dict[str, Account]:

@@ -11,6 +11,8 @@ import json
 import pathlib
 import typing as t
 
+from ansible.errors import AnsibleError
+
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.firmware_fields import minimum_problems
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import waiver_problems
@@ -128,7 +130,11 @@ def _gpu_count(action: ActionBase, variables: t.Mapping[str, t.Any]) -> int | No
     """Return the count that the site declares, else the one seen in this run, else None."""
     declared = variables.get("gpu_count")
     if declared is not None:
-        return int(action._templar.template(declared))
+        try:
+            return int(action._templar.template(declared))
+        except (TypeError, ValueError, AnsibleError):
+            # That host's own plan refuses it and says why.
+            return None
     seen = variables.get("bringup_facts") or {}
     count = seen.get("digest", {}).get("gpu_count")
     return int(count) if count else None

@@ -45,6 +45,10 @@ def plan_pytorch(ctx: PlanContext) -> Step:
     damaged = _damaged(seen, {change.subject for change in wheels}, pins)
     changes += [*wheels, *damaged]
     packages = list(ctx.distribution["venv_packages"])
+    changes += [
+        Change("package", name, "not installed", "the distribution's", "what makes a venv and its pip")
+        for name in ctx.missing(packages)
+    ]
     inputs = {
         "venv": venv,
         "files": [file.as_input() for file in files],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import typing as t
 import urllib.parse
@@ -83,6 +84,20 @@ def _form_refusals(profile: Profile) -> list[Refusal]:
             # The value itself stays out of the message: it would stand in logs and reports.
             wanted = "a URL without them; apt reads them from /etc/apt/auth.conf.d and pip from ~/.netrc"
             refusals.append(value_refusal(option, f"{option} holds a user name or a password", wanted))
+    fingerprint = str(profile["rocm_key_fingerprint"]).replace(" ", "")
+    if not re.fullmatch("[0-9A-Fa-f]{40}", fingerprint):
+        wanted = "the full fingerprint, 40 hexadecimal digits"
+        refusals.append(value_refusal("rocm_key_fingerprint", f"rocm_key_fingerprint is {fingerprint!r}", wanted))
+    for option in ("preflight_timeout", "reboot_timeout"):
+        if profile[option] < 1:
+            refusals.append(value_refusal(option, f"{option} is {profile[option]}", "a number of seconds above 0"))
+    for option in ("pytorch_venv", "deepspeed_directory"):
+        path = str(profile[option])
+        if not path.isprintable() or posixpath.normpath(path) != path or path.count("/") < 2:
+            wanted = "an absolute path below a folder, without '..' and without a slash at its end"
+            refusals.append(value_refusal(option, f"{option} is {path!r}", wanted))
+    if not profile["rocm_base_url"]:
+        refusals.append(value_refusal("rocm_base_url", "rocm_base_url is empty", "the URL of AMD's server or a mirror"))
     speed = profile["pcie_expected_speed"]
     if speed is not None and not re.fullmatch(r"[0-9]+([.][0-9]+)? GT/s", str(speed)):
         refusals.append(
@@ -183,8 +198,6 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
 def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
     """Return what stands against changing packages or the driver on the node now."""
     refusals = _gpu_count(ctx)
-    if {"rocm_purge", "rocm"} & set(roles):
-        refusals += _users_of_gpus(ctx)
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
@@ -211,7 +224,8 @@ def _gpu_count(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def _users_of_gpus(ctx: PlanContext) -> list[Refusal]:
+def gpu_users(ctx: PlanContext) -> list[Refusal]:
+    """Refuse to take away the driver, the libraries or the node itself under a running job."""
     processes = ctx.snapshot.get("gpu_processes") or []
     if not processes:
         return []

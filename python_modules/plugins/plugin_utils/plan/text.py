@@ -61,6 +61,8 @@ def _tail(plan: t.Mapping[str, t.Any], check: bool) -> list[str]:
             "  reboot needed, but this is a local connection: run `systemctl reboot` yourself, then call the same "
             "command again; it goes on from there: " + "; ".join(reboot["reasons"])
         )
+    elif reboot["needed"] and reboot.get("partly"):
+        lines.append("  a reboot is left for a run without bringup_only: " + "; ".join(reboot["reasons"]))
     elif reboot["needed"] and not reboot["allowed"]:
         lines.append("  reboot needed, but bringup_reboot is false: " + "; ".join(reboot["reasons"]))
     if check:
