@@ -11,7 +11,7 @@ if [[ $(id -u) -eq 0 ]]; then
 fi
 
 if ! command -v sudo >/dev/null || ! { sudo -n true 2>/dev/null || [[ -t 0 ]]; }; then
-    echo "The lab needs root. Run as root, or install and allow sudo: make lab" >&2
+    echo "The simulated nodes need root. Call make again as root, or install sudo and allow it to $(id -un)." >&2
     exit 1
 fi
 result=0

@@ -12,9 +12,6 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROLES = sorted(path for path in (REPOSITORY / "roles").iterdir() if path.is_dir())
 ONE_SCREEN = 60
-# The step of the plan, which the loop in site.yml hands to every role.
-STEP = "bringup_step"
-
 pytestmark = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 
 
@@ -52,6 +49,10 @@ def test_every_option_is_described(role: Path) -> None:
 
 
 def test_names_begin_with_the_role_or_are_of_the_profile(role: Path) -> None:
-    profile = load(REPOSITORY / "python_modules" / "catalog" / "profile.yml")["options"].keys() | {STEP}
+    profile = load(REPOSITORY / "python_modules" / "catalog" / "profile.yml")["options"]
     strangers = [name for name in options(role) if not name.startswith(f"{role.name}_") and name not in profile]
     assert strangers == []
+
+
+def test_the_plans_step_is_the_one_required_option(role: Path) -> None:
+    assert [name for name, option in options(role).items() if option.get("required")] == [f"{role.name}_step"]

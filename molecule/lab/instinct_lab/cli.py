@@ -167,7 +167,8 @@ def _reset(options: argparse.Namespace) -> None:
 def _down(options: argparse.Namespace) -> None:
     podman.require_tools()
     nodes.remove_all()
-    for path in (settings.CLUSTER_FILE, settings.KNOWN_HOSTS):
+    made = [settings.INVENTORY_DIR / "hosts.yml", settings.INVENTORY_DIR / "group_vars" / "gpu_nodes.yml"]
+    for path in (settings.CLUSTER_FILE, settings.KNOWN_HOSTS, *made):
         path.unlink(missing_ok=True)
     if options.purge:
         image.remove_all()

@@ -198,8 +198,9 @@ def _build(context: Path, lines: list[str], ref: str) -> None:
 
 
 def remove_all() -> None:
-    """Remove every image that the lab has made."""
+    """Remove the images that the labs of this machine have made, but for those that another lab's nodes run from."""
     listed = podman.run("images", "--format", "{{.Repository}}:{{.Tag}}").stdout.split()
     ours = [ref for ref in listed if ref.startswith(f"localhost/{settings.IMAGE_PREFIX}-")]
-    if ours:
-        podman.run("rmi", "-f", *ours)
+    for ref in ours:
+        # Without force podman refuses an image that a container uses, and that is what is wanted.
+        podman.run("rmi", ref, check=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import pathlib
 import typing as t
 import zlib
 
@@ -19,13 +20,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import l
 
 Json = dict[str, t.Any]
 
+# The paths stay as they are here: a ~ is the node's to replace.
 SPEC: dict[str, Json] = {
-    "path": {"type": "path"},
+    "path": {"type": "str"},
     "text": {"type": "str"},
     "form": {"type": "str", "default": "auto", "choices": ["auto", *parsers.FORMS]},
     "rocm_release": {"type": "str"},
     "gpu_model": {"type": "str"},
-    "root": {"type": "path"},
+    "root": {"type": "str"},
 }
 
 
@@ -71,7 +73,12 @@ class ActionModule(ActionBase):
         """Return the bytes and the host, or the answer of a module that failed."""
         if arguments["text"] is not None:
             data = str(arguments["text"]).encode("utf-8")
-            return {"data": data, "host": read_host(arguments["root"], data) if arguments["root"] else None}
+            if not arguments["root"]:
+                return {"data": data, "host": None}
+            root = pathlib.Path(arguments["root"]).expanduser()
+            if not root.is_dir():
+                raise ValueError(f"root {root} is not a folder on the controller")
+            return {"data": data, "host": read_host(str(root), data)}
         answer: Json = self._execute_module(
             module_name="instinct.bringup.env_source",
             module_args={"path": arguments["path"], "root": arguments["root"]},

@@ -76,7 +76,7 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
-    return {"root": profile["bringup_root"], **arguments, **merged}
+    return {"root": profile["bringup_root"], "tools": profile["bringup_tools"], **arguments, **merged}
 
 
 def _explained(result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None) -> dict[str, t.Any]:

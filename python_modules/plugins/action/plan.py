@@ -49,6 +49,9 @@ class ActionModule(ActionBase):
         if self._task.diff:
             result["diff"] = _diffs(plan, planned.snapshot)
         if refused:
+            # The message says it all; what Ansible prints of a failed task is long enough.
+            for key in ("plan", "plan_text", "diff"):
+                result.pop(key, None)
             result.update(failed=True, msg=f"{host} is refused, nothing was changed: {refused}")
         return result
 

@@ -37,7 +37,9 @@ class ActionModule(ActionBase):
             results = results_of(folder)
             paths = write_report(folder, results) if writes else []
         except (OSError, RunFolderError) as error:
-            raise AnsibleActionFail(f"the report cannot be made: {error}") from error
+            raise AnsibleActionFail(
+                f"the report cannot be made: {error}. Name the folder of a run: one below the report folder, or its link latest"
+            ) from error
         result.update(
             changed=True,
             run_dir=str(folder.path),

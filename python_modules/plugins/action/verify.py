@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import json
 import pathlib
 import typing as t
@@ -12,7 +13,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import CheckContext, run_checks, verdict
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import apply_waivers
+from ansible_collections.instinct.bringup.plugins.plugin_utils.fleet import BaselineError, fleet_facts, load_baseline
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import Planned, plan_for_host
+from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import write_node
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import (
     decisive,
@@ -43,11 +47,17 @@ class ActionModule(ActionBase):
         unusable = [entry["seen"] for entry in planned.plan["refusals"] if entry["id"].startswith("profile.")]
         if unusable:
             return _refused(result, host, run_dir, unusable)
-        context = CheckContext(planned.profile, planned.catalog, planned.snapshot, planned.plan)
-        results = run_checks(context)
-        outcome, checks = verdict(results), [entry.as_dict() for entry in results]
+        try:
+            baseline = self._baseline(planned)
+        except BaselineError as error:
+            return _refused(result, host, run_dir, [str(error)])
+        context = CheckContext(planned.profile, planned.catalog, planned.snapshot, planned.plan, baseline)
+        today = datetime.datetime.now(datetime.UTC).date()
+        results = apply_waivers(run_checks(context), planned.profile["bringup_waivers"] or [], today)
+        outcome, checks = verdict(results), [printable(entry.as_dict()) for entry in results]
         reason = verdict_reason(outcome, checks)
-        write_node(run_dir, host, {"verdict": outcome, "reason": reason, "checks": checks})
+        facts = fleet_facts(planned.snapshot)
+        write_node(run_dir, host, {"verdict": outcome, "reason": reason, "checks": checks, "fleet": facts})
         result.update(
             changed=False,
             verdict=outcome,
@@ -57,6 +67,11 @@ class ActionModule(ActionBase):
         if outcome != "pass":
             result.update(failed=True, msg=failure_message(host, outcome, checks))
         return result
+
+    def _baseline(self, planned: Planned) -> dict[str, t.Any] | None:
+        """Return the fleet's baseline, None where the profile names none. Raises BaselineError."""
+        name = planned.profile["bringup_baseline"]
+        return load_baseline(self._loader.path_dwim(name)) if name else None
 
     def _planned(self, variables: dict[str, t.Any], run_dir: pathlib.Path, path: str | None) -> Planned:
         """Return the node's fresh plan, of the run's snapshot or of another one.

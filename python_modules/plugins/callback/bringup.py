@@ -30,6 +30,7 @@ if t.TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
     from ansible.executor.task_result import CallbackTaskResult
     from ansible.inventory.host import Host
+    from ansible.playbook.play import Play
     from ansible.playbook.task import Task
 
 RUN = "instinct.bringup.run"
@@ -47,6 +48,7 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._recorder = RunRecorder()
+        self._opens_run = False
 
     def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
         """Start with the run, show a plan, take up a verdict."""
@@ -65,8 +67,6 @@ class CallbackModule(CallbackBase):
         if ignore_errors:
             return
         action = _action(result)
-        if action == PLAN:
-            self._show_plan(result)
         role = result.task._role
         self._guarded(
             self._recorder.failed,
@@ -85,6 +85,22 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_start(self, host: Host, task: Task) -> None:
         """Take the occasion to write what was held back."""
         self._guarded(self._recorder.tick)
+
+    def v2_playbook_on_play_start(self, play: Play) -> None:
+        """Remember whether the play is one of ours."""
+        self._opens_run = any(_full_name(task) == RUN for block in play.tasks for task in block.block)
+
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        """End a run of ours that has nobody to look at: exit 0 would read as a verdict.
+
+        :raises SystemExit: with 4, as for hosts that do not answer.
+        """
+        if self._opens_run:
+            self._display.error(
+                "No host to look at, so there is no verdict. The inventory has no host, or none that the pattern matches. "
+                "Name the inventory with -i, and look at `ansible-inventory -i … --graph`."
+            )
+            raise SystemExit(4)
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         """Write the whole report and show the summary."""
@@ -106,10 +122,14 @@ class CallbackModule(CallbackBase):
             return None
 
 
+def _full_name(task: Task) -> str:
+    """Return the full name of a task's action. Only a short one is resolved: Ansible warns of one that it cannot."""
+    action = str(task.action)
+    return action if "." in action else str(task.resolved_action or action)
+
+
 def _action(result: CallbackTaskResult) -> str:
-    """Return the full name of the action. Only a short name is resolved: Ansible warns of one that it cannot."""
-    action = str(result.task.action)
-    return action if "." in action else str(result.task.resolved_action or action)
+    return _full_name(result.task)
 
 
 def _host(result: CallbackTaskResult) -> str:

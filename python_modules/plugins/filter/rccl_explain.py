@@ -37,11 +37,13 @@ options:
 """
 
 EXAMPLES = r"""
-# How far apart the first GPU and the others are.
-{{ (xml | instinct.bringup.rccl_explain('2.13.4')).paths }}
+- name: Show how far apart the first GPU and the others are
+  ansible.builtin.debug:
+    msg: "{{ (xml | instinct.bringup.rccl_explain('2.13.4')).paths }}"
 
-# The memory on each rank with small buffers.
-{{ (xml | instinct.bringup.rccl_explain('2.13.4', buffsize=1048576)).memory_mib.rings_and_trees }}
+- name: Show the memory on each rank with small buffers
+  ansible.builtin.debug:
+    msg: "{{ (xml | instinct.bringup.rccl_explain('2.13.4', buffsize=1048576)).memory_mib.rings_and_trees }}"
 """
 
 RETURN = r"""

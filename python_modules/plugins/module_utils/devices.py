@@ -28,14 +28,15 @@ def read_nodes(tree: Tree, local: LocalAccounts) -> List[Json]:
         info = tree.stat(path)
         if info is None or stat.S_ISDIR(info.st_mode):
             continue
+        mode, uid, gid = tree.owners.get(path, (stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid))
         nodes.append(
             {
                 "path": path,
-                "mode": "%04o" % stat.S_IMODE(info.st_mode),
-                "uid": info.st_uid,
-                "gid": info.st_gid,
-                "owner": local.user_name(info.st_uid),
-                "group": local.group_name(info.st_gid),
+                "mode": "%04o" % mode,
+                "uid": uid,
+                "gid": gid,
+                "owner": local.user_name(uid),
+                "group": local.group_name(gid),
             }
         )
     return nodes

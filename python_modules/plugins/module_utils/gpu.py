@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence
 
+from ansible_collections.instinct.bringup.plugins.module_utils.gpu_health import read_health
 from ansible_collections.instinct.bringup.plugins.module_utils.pci import PCI_ROOT, PciBus
+from ansible_collections.instinct.bringup.plugins.module_utils.pci_errors import read_aer
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, to_int
 
 AMD = "1002"
@@ -62,6 +64,9 @@ def _gpu(tree: Tree, bus: PciBus, bdf: str, code: Optional[str], driver: Optiona
         "hive_id": _hive_id(tree, bdf),
         "render_minor": drm["render_minor"],
         "card": drm["card"],
+        "atomics": bus.atomics(bdf),
+        "aer": read_aer(tree, bdf),
+        "health": read_health(tree, bdf) if driven else None,
     }
 
 

@@ -8,6 +8,9 @@ from typing import Any, Dict, List, Optional
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, natural_key
 
+RELEASE = "/proc/sys/kernel/osrelease"
+# What peer access and RDMA over dma-buf need of a kernel.
+P2P_OPTIONS = ("CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_HSA_AMD_P2P")
 GRUB_DEFAULT = "/etc/default/grub"
 GRUB_DROP_INS = "/etc/default/grub.d"
 
@@ -36,15 +39,26 @@ def read_kernel(tree: Tree) -> Dict[str, Any]:
     """
     installed = _installed(tree)
     settings = _grub_settings(tree)
+    release = tree.read_line("kernel", RELEASE)
     return {
-        "release": tree.read_line("kernel", "/proc/sys/kernel/osrelease"),
+        "release": release,
         "cmdline": tree.read_line("kernel", "/proc/cmdline"),
         "boot_id": tree.read_line("kernel", "/proc/sys/kernel/random/boot_id"),
         "next_release": _next_release(tree, installed, settings),
         "next_cmdline": _next_cmdline(tree, settings),
         "installed": installed,
         "headers": _headers(tree),
+        "config": _config(tree, release),
     }
+
+
+def _config(tree: Tree, release: Optional[str]) -> Optional[Dict[str, str]]:
+    """Return {option: "y", "m" or "n"} of the running kernel, None where its configuration is not there."""
+    text = tree.read_text("kernel", "/boot/config-%s" % release, optional=True) if release else None
+    if text is None:
+        return None
+    values = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_") and "=" in line)
+    return {option: values.get(option, "n") for option in P2P_OPTIONS}
 
 
 def _installed(tree: Tree) -> Optional[List[str]]:

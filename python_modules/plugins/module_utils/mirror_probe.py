@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import Any, Mapping, NamedTuple, Sequence
 
@@ -19,6 +20,9 @@ from ansible_collections.instinct.bringup.plugins.module_utils.wheel_index impor
     WheelProblem,
     find_wheel,
 )
+
+# The largest file that is fetched to compare its digest; amdgpu-install is a few kilobytes.
+MAX_FILE = 64 * 1024 * 1024
 
 
 class Probe(NamedTuple):
@@ -62,14 +66,24 @@ def probe_repositories(
 
 
 def probe_urls(urls: Sequence[Mapping[str, str]], fetcher: Fetcher, probe: Probe) -> Probe:
-    """Return probe with every URL that answers, or its problem, added."""
+    """Return probe with every URL that answers, or its problem, added.
+
+    A URL with a sha256 is fetched whole and compared: what does not match must be known before anything goes.
+    """
     found = list(probe.urls)
     problems = list(probe.problems)
     for item in urls:
         try:
             code = fetcher.head(item["url"])
+            seen = hashlib.sha256(fetcher.get(item["url"], MAX_FILE).body).hexdigest() if item.get("sha256") else None
         except FetchError as error:
             problems.append(f"{item['name']}: {error}. Wanted a file there; look at the release in the URL")
+            continue
+        if seen is not None and seen != item["sha256"].lower():
+            problems.append(
+                f"{item['name']}: {mask(item['url'])} has SHA-256 {seen}, wanted is {item['sha256']}. "
+                "Look which release the pinned digest is of, and whether the file was changed"
+            )
         else:
             found.append({"name": item["name"], "url": mask(item["url"]), "code": code})
     return probe._replace(urls=found, problems=problems)

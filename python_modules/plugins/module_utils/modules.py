@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
+from ansible_collections.instinct.bringup.plugins.module_utils.module_file import read_module_file
+from ansible_collections.instinct.bringup.plugins.module_utils.probe import Probe
+from ansible_collections.instinct.bringup.plugins.module_utils.services import read_loaders
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 MODULE = "amdgpu"
@@ -22,12 +25,14 @@ _CMDLINE_KEYS = ("modprobe.blacklist", "module_blacklist")
 _REFUSES = re.compile(r"^(/usr)?/?s?bin/(false|true)\b|^(false|true)\b")
 
 
-def read_modules(tree: Tree) -> Dict[str, Any]:
+def read_modules(tree: Tree, probe: Optional[Probe] = None) -> Dict[str, Any]:
     """Return the snapshot's "modules".
 
     version is None for the kernel's own amdgpu: only a dkms build carries one. A module built into
-    the kernel has a folder in /sys/module, but no initstate.
+    the kernel has a folder in /sys/module, but no initstate. file: what modprobe would load on the running
+    kernel. loaders: what loads the module on purpose although it is blacklisted.
     """
+    release = tree.read_line("modules", "/proc/sys/kernel/osrelease", optional=True)
     folder = "%s/%s" % (MODULE_ROOT, MODULE)
     return {
         MODULE: {
@@ -37,6 +42,8 @@ def read_modules(tree: Tree) -> Dict[str, Any]:
             "refcount": tree.read_int("modules", folder + "/refcnt", optional=True),
         },
         "blacklisted_by": _blacklisted_by(tree),
+        "file": read_module_file(tree, release, MODULE, probe) if release else None,
+        "loaders": read_loaders(tree, MODULE),
     }
 
 

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ansible_collections.instinct.bringup.plugins.module_utils.pci_config import (
     CONFIG_BYTES,
     ConfigError,
+    access_control,
+    atomics,
     port_type,
 )
+from ansible_collections.instinct.bringup.plugins.module_utils.pci_config import PCI_ROOT as PCI_ROOT
+from ansible_collections.instinct.bringup.plugins.module_utils.pci_errors import read_aer
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, to_int
 
-PCI_ROOT = "/sys/bus/pci/devices"
 BDF = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
 
 # What the kernel writes where the hardware does not say (PCIE_LNK_WIDTH_UNKNOWN, "Unknown").
@@ -29,6 +32,7 @@ class PciBus:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self._ports: Dict[str, Json] = {}
+        self._said: Set[Tuple[str, str]] = set()
 
     def addresses(self) -> Optional[List[str]]:
         """Return the addresses of all functions, None with a problem when there is no PCI."""
@@ -104,23 +108,48 @@ class PciBus:
     def _port(self, bdf: str) -> Json:
         port = self._ports.get(bdf)
         if port is None:
+            config = self.config(bdf)
             port = self._ports[bdf] = {
                 "bdf": bdf,
                 "vendor": self.hex_id(bdf, "vendor"),
                 "device": self.hex_id(bdf, "device"),
                 "class": self.hex_id(bdf, "class"),
-                "port_type": self._port_type(bdf),
+                "port_type": self._decoded(bdf, config, port_type),
                 "link": self.link(bdf),
+                "acs": self._access_control(bdf, config),
+                "atomics": self._decoded(bdf, config, atomics),
+                "aer": read_aer(self.tree, bdf),
             }
         return port
 
-    def _port_type(self, bdf: str) -> Optional[str]:
-        path = "%s/%s/config" % (PCI_ROOT, bdf)
-        config = self.tree.read_bytes("pci", path, limit=CONFIG_BYTES, whole=False)
+    def config(self, bdf: str) -> Optional[bytes]:
+        """Return the configuration space, as much of it as the kernel gives."""
+        return self.tree.read_bytes("pci", "%s/%s/config" % (PCI_ROOT, bdf), limit=CONFIG_BYTES, whole=False)
+
+    def atomics(self, bdf: str) -> Optional[Json]:
+        """Return what a function's configuration space says of atomic operations."""
+        found: Optional[Json] = self._decoded(bdf, self.config(bdf), atomics)
+        return found
+
+    def _access_control(self, bdf: str, config: Optional[bytes]) -> Optional[Json]:
+        """Return a port's access control; {"present": False} for a port that has none, None for not known."""
+
+        def decode(space: bytes) -> Json:
+            services = access_control(space)
+            return {"present": False} if services is None else dict(services, present=True)
+
+        found: Optional[Json] = self._decoded(bdf, config, decode)
+        return found
+
+    def _decoded(self, bdf: str, config: Optional[bytes], decode: Callable[[bytes], Any]) -> Any:
         if config is None:
             return None
         try:
-            return port_type(config)
+            found: Optional[Any] = decode(config)
+            return found
         except ConfigError as error:
-            self.tree.problem("pci", path, str(error))
+            # What keeps one register from being read often keeps the others: it is said once.
+            if (bdf, str(error)) not in self._said:
+                self._said.add((bdf, str(error)))
+                self.tree.problem("pci", "%s/%s/config" % (PCI_ROOT, bdf), str(error))
             return None

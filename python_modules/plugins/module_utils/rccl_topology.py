@@ -98,12 +98,19 @@ def render_xml(topology: Topology) -> str:
     return rccl_xml.render(_system(topology), comments)
 
 
-def differs_from_detection(topology: Topology) -> t.List[str]:
+def differs_from_detection(topology: Topology, speed: float = 0, width: int = 0) -> t.List[str]:
     """Return in which ways the file says something else than RCCL would find by itself.
 
     Where this is empty the file brings nothing, and RCCL is better left alone.
+
+    speed, width: what a slot must give, in GT/s and lanes. One that gives less is a fault to mend, and
+    no reason to write the fault down.
     """
-    result = [link_text(node.busid, node.link) for node in topology.pci_nodes() if node.link.differs]
+    result = [
+        link_text(node.busid, node.link)
+        for node in topology.pci_nodes()
+        if node.link.differs and node.link.speed >= speed and node.link.width >= width
+    ]
     result += [
         "{}: NUMA node {} from {}, where RCCL takes {}".format(
             place.busid, place.numa_node, place.source, place.detected

@@ -11,7 +11,7 @@ import json
 import os
 import resource
 import time
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, TypeVar
 
 from ansible_collections.instinct.bringup.plugins.module_utils import (
     alternatives,
@@ -21,15 +21,21 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     apt_preferences,
     apt_sources,
     cpu,
+    cpu_power,
     devices,
     dkms,
     dpkg,
     environment,
+    firmware_files,
     gpu,
+    iommu,
     journal_reader,
     kernel,
+    kernel_log,
     kfd,
     leftovers,
+    loader,
+    memory_settings,
     modules,
     mounts,
     network,
@@ -39,6 +45,11 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     pci,
     processes,
     python_env,
+    secure_boot,
+    services,
+    slurm,
+    smi,
+    sysctl,
     users,
     watch,
 )
@@ -61,6 +72,7 @@ class Request(NamedTuple):
     spaces: Sequence[str] = ()
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
+    tools: bool = False
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -89,7 +101,18 @@ HELD_BY = {
     "python_envs": ("/opt", "/home", "/usr"),
     "journal": ("/var/lib",),
     "system": ("/sys/class/dmi", "/run/systemd/container"),
+    "iommu": (iommu.GROUPS, iommu.UNITS),
+    "cpu_power": (cpu.CPU_ROOT,),
+    "secure_boot": (secure_boot.EFI, secure_boot.KEYS),
+    "sysctl": ("/proc/sys/kernel/numa_balancing", "/etc/sysctl.d"),
+    "thp": (memory_settings.THP,),
+    "firmware_files": ("/lib/firmware",),
+    "rccl_libraries": (loader.CACHE, "/opt"),
+    "kernel_log": (kernel_log.FILE,),
+    "slurm": ("/etc",),
 }
+# Parts of the kernel's area that a tree may hold or not, each by its own folder.
+KERNEL_PARTS = {"kernel.headers": "/lib/modules", "kernel.next_release": "/boot", "kernel.next_cmdline": "/etc/default"}
 # What only the machine itself tells: never asked of a captured or made tree.
 LIVE = {
     "python": "it is the interpreter of the machine that runs this",
@@ -98,17 +121,23 @@ LIVE = {
     "apt.policy": "no command is run for another root",
     "apt.locks": "locks are of the machine that runs this",
     "space": "free space is of the machine that runs this",
+    "shm": "shared memory is of the machine that runs this",
+    "services": "processes are of the machine that runs this",
+    "tools": "no command is run for another root",
 }
 
 
-def build_snapshot(root: str, request: Request, probe: Optional[Probe], own_pid: int = 0) -> Json:
+def build_snapshot(
+    root: str, request: Request, probe: Optional[Probe], own_pid: int = 0, tree: Optional[Tree] = None
+) -> Json:
     """Return the snapshot of what lies under root. It never raises.
 
     probe: runs the few commands; None for a root that is not this machine's own, where no command
     is run and nothing of this machine is asked.
+    tree: what the readers go through, for one who wants to know what they read.
     """
     started = _cpu_seconds()
-    tree = Tree(root)
+    tree = tree or Tree(root)
     builder = _Builder(tree, probe is not None)
     if probe is not None:
         tree.far.update(builder.guard("mounts", lambda: mounts.read_far_mounts(tree)) or {})
@@ -137,6 +166,7 @@ class _Builder:
         self.tree = tree
         self.live = live
         self.skipped: Dict[str, str] = {}
+        self.gpus: Optional[List[Json]] = None
 
     def guard(self, area: str, read: Callable[[], Value]) -> Optional[Value]:
         """Return what a reader returns, None and a problem when it breaks."""
@@ -165,14 +195,14 @@ class _Builder:
         holders = self.area("gpu_processes", lambda: processes.read_gpu_processes(tree, own_pid, os.geteuid() == 0))
         return {
             "os": self.area("os", lambda: os_release.read_os(tree)),
-            "kernel": self.area("kernel", lambda: kernel.read_kernel(tree)),
+            "kernel": self.area("kernel", self._kernel),
             "python": self.area("python", python_env.read_interpreter),
             "cpu": self.area("cpu", lambda: cpu.read_cpu(tree)),
             "memory": self.area("memory", lambda: cpu.read_memory(tree)),
             "numa": self.area("numa", lambda: numa.read_numa(tree)),
             "pci": self.area("pci", self._pci),
             "kfd": self.area("kfd", lambda: kfd.read_kfd(tree)),
-            "modules": self.area("modules", lambda: modules.read_modules(tree)),
+            "modules": self.area("modules", lambda: modules.read_modules(tree, probe)),
             "dkms": self.area("dkms", lambda: dkms.read_dkms(tree)),
             "devices": self.area("devices", lambda: self._devices(local, people or {})),
             "gpu_processes": holders,
@@ -193,15 +223,50 @@ class _Builder:
             ),
             "journal": self.area("journal", lambda: journal_reader.read_journal(tree)),
             "system": self.area("system", lambda: {"virtualization": os_release.read_virtualization(tree)}),
+            **self._platform(request, probe),
         }
+
+    def _platform(self, request: Request, probe: Optional[Probe]) -> Json:
+        """Return the areas about how the machine is set up."""
+        tree = self.tree
+        asked = request.tools or not self.live
+        return {
+            "iommu": self.area("iommu", lambda: iommu.read_iommu(tree, self._gpu_addresses())),
+            "cpu_power": self.area("cpu_power", lambda: cpu_power.read_cpu_power(tree)),
+            "secure_boot": self.area("secure_boot", lambda: secure_boot.read_secure_boot(tree)),
+            "sysctl": self.area("sysctl", lambda: sysctl.read_sysctl(tree)),
+            "thp": self.area("thp", lambda: memory_settings.read_thp(tree)),
+            "shm": self.area("shm", lambda: memory_settings.read_shm(tree)),
+            "services": self.area("services", lambda: services.read_services(tree)),
+            "firmware_files": self.area(
+                "firmware_files", lambda: firmware_files.read_firmware_files(tree, self._release())
+            ),
+            "rccl_libraries": self.area("rccl_libraries", lambda: loader.read_rccl_libraries(tree, request.venvs)),
+            "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
+            "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
+            "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
+        }
+
+    def _gpu_addresses(self) -> List[str]:
+        return [card["bdf"] for card in self.gpus or []]
+
+    def _release(self) -> str:
+        return self.tree.read_line("kernel", kernel.RELEASE, optional=True) or ""
+
+    def _kernel(self) -> Json:
+        for name, place in KERNEL_PARTS.items():
+            if not self.live and not self.tree.exists(place):
+                self.skipped[name] = "this tree does not hold %s" % place
+        return kernel.read_kernel(self.tree)
 
     def _pci(self) -> Optional[Json]:
         bus = pci.PciBus(self.tree)
         addresses = bus.addresses()
         if addresses is None:
             return None
+        self.gpus = self.guard("pci", lambda: gpu.read_gpus(self.tree, bus, addresses))
         return {
-            "gpus": self.guard("pci", lambda: gpu.read_gpus(self.tree, bus, addresses)),
+            "gpus": self.gpus,
             "nics": self.guard("pci", lambda: network.read_nics(self.tree, bus, addresses)),
         }
 

@@ -12,7 +12,7 @@ import errno
 import os
 import re
 import stat
-from typing import Dict, List, Mapping, Optional, Union
+from typing import Dict, List, Mapping, Optional, Tuple, Union
 
 Error = Union[OSError, ValueError, str]
 
@@ -42,6 +42,8 @@ class Tree:
     def __init__(self, root: str = "/", far: Optional[Mapping[str, str]] = None) -> None:
         self.root = os.path.realpath(root)
         self.far: Dict[str, str] = dict(far or {})
+        # Path -> (mode, uid, gid) where the files themselves are not the machine's own (manifest.py).
+        self.owners: Mapping[str, Tuple[int, int, int]] = {}
         self._prefix = "" if self.root == "/" else self.root
         self._folders: Dict[str, str] = {}
         self._problems: List[Dict[str, str]] = []

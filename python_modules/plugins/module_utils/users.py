@@ -55,7 +55,16 @@ class LocalAccounts:
 
 def read_local(tree: Tree) -> LocalAccounts:
     """Return the accounts of /etc/passwd and /etc/group."""
-    return LocalAccounts(tree.read_text("users", "/etc/passwd"), tree.read_text("users", "/etc/group"))
+    return LocalAccounts(_read_accounts(tree, "/etc/passwd"), _read_accounts(tree, "/etc/group"))
+
+
+def _read_accounts(tree: Tree, path: str) -> Optional[str]:
+    """Return the text of an account file. One person's name in another encoding must not hide all accounts."""
+    data = tree.read_bytes("users", path)
+    if data is not None and b"\0" in data:
+        tree.problem("users", path, "not text: it holds NUL bytes")
+        return None
+    return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def parse_passwd(text: str) -> Dict[str, Account]:
@@ -105,18 +114,26 @@ def read_users(tree: Tree, local: LocalAccounts, names: Sequence[str], live: boo
 def _from_files(local: LocalAccounts, name: str) -> Json:
     user = local.users.get(name)
     if user is None:
-        return {"exists": False, "local": False, "uid": None, "gid": None, "groups": []}
-    groups = [group for group, entry in local.groups.items() if name in entry.members or entry.gid == user.gid]
-    return {"exists": True, "local": True, "uid": user.uid, "gid": user.gid, "groups": sorted(groups)}
+        return {"exists": False, "local": False, "uid": None, "gid": None, "groups": [], "gids": {}}
+    named = {
+        group: entry.gid for group, entry in local.groups.items() if name in entry.members or entry.gid == user.gid
+    }
+    ids = {"uid": user.uid, "gid": user.gid}
+    return {"exists": True, "local": True, **ids, "groups": sorted(named), "gids": _access(named)}
 
 
 def _from_service(name: str) -> Json:
     try:
         user = pwd.getpwnam(name)
     except KeyError:
-        return {"exists": False, "uid": None, "gid": None, "groups": []}
-    groups = [_service_group_name(gid) for gid in os.getgrouplist(name, user.pw_gid)]
-    return {"exists": True, "uid": user.pw_uid, "gid": user.pw_gid, "groups": sorted(set(groups))}
+        return {"exists": False, "uid": None, "gid": None, "groups": [], "gids": {}}
+    named = {_service_group_name(gid): gid for gid in os.getgrouplist(name, user.pw_gid)}
+    return {"exists": True, "uid": user.pw_uid, "gid": user.pw_gid, "groups": sorted(named), "gids": _access(named)}
+
+
+def _access(named: Dict[str, int]) -> Dict[str, int]:
+    """Return the numbers of the groups that give access, which a directory may give another number."""
+    return {group: named[group] for group in ACCESS_GROUPS if group in named}
 
 
 def _service_group_name(gid: int) -> str:

@@ -10,7 +10,8 @@ short_description: Read everything about a node in one round trip
 description:
   - Reads hardware, driver, packages, sources and files of a node and returns them as one document, the snapshot.
   - What cannot be read is null in the snapshot, and RV(snapshot.problems) says why. Nothing is judged here.
-  - The only commands it runs are C(dpkg-query) and C(apt-cache policy). Network file systems are not looked at.
+  - The only commands it runs are C(dpkg-query) and C(apt-cache policy), for a compressed module C(modinfo), and with
+    O(tools) the vendor's tools. Network file systems are not looked at.
   - In a playbook, the action plugin of the same name runs this module, keeps the snapshot in the folder of the
     run, and returns a digest of it.
 version_added: "0.1.0"
@@ -25,6 +26,7 @@ options:
       - Folder that holds the files to read, as a machine has them from C(/) on.
       - With another folder than C(/), such as the capture of another machine, no command is run and nothing of the
         machine that runs this is read. What cannot be told then is named in RV(snapshot.skipped).
+      - A manifest that M(instinct.bringup.capture) wrote is taken too.
     type: path
     default: /
   watch:
@@ -62,6 +64,10 @@ options:
     type: list
     elements: str
     default: []
+  tools:
+    description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -120,7 +126,9 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.instinct.bringup.plugins.module_utils.manifest import ManifestError, is_manifest
 from ansible_collections.instinct.bringup.plugins.module_utils.probe import run_probe
+from ansible_collections.instinct.bringup.plugins.module_utils.replay import replay
 from ansible_collections.instinct.bringup.plugins.module_utils.snapshot import Request, build_snapshot
 
 
@@ -136,12 +144,14 @@ def main() -> None:
             "spaces": {"type": "list", "elements": "str", "default": []},
             "env_logs": {"type": "list", "elements": "str", "default": []},
             "leftovers": {"type": "list", "elements": "str", "default": []},
+            "tools": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     root = module.params["root"]
-    if not os.path.isdir(root):
-        module.fail_json(msg="root %s is not a folder on this machine" % root)
+    manifest = os.path.isfile(root) and is_manifest(root)
+    if not os.path.isdir(root) and not manifest:
+        module.fail_json(msg="root %s is neither a folder nor a manifest on this machine" % root)
     relative = [
         "%s: %s" % (name, path)
         for name in ("watch", "venvs", "spaces", "env_logs", "leftovers")
@@ -151,11 +161,15 @@ def main() -> None:
     if relative:
         module.fail_json(msg="paths must be absolute: " + ", ".join(relative))
     request = Request(**{name: module.params[name] for name in Request._fields})
-    is_own = os.path.realpath(root) == "/"
-    module.exit_json(
-        changed=False,
-        snapshot=build_snapshot(root, request, run_probe if is_own else None, own_pid=os.getpid()),
-    )
+    if manifest:
+        try:
+            snapshot = replay(root, request)
+        except (ManifestError, OSError, UnicodeDecodeError) as error:
+            module.fail_json(msg="root %s cannot be laid out: %s" % (root, error))
+    else:
+        is_own = os.path.realpath(root) == "/"
+        snapshot = build_snapshot(root, request, run_probe if is_own else None, own_pid=os.getpid())
+    module.exit_json(changed=False, snapshot=snapshot)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ options:
         type: str
         required: true
   urls:
-    description: Single files that must be there; they are asked for with HEAD.
+    description: Single files that must be there; they are asked for with HEAD, and fetched where their digest is given.
     type: list
     elements: dict
     default: []
@@ -60,6 +60,9 @@ options:
         description: The URL of the file.
         type: str
         required: true
+      sha256:
+        description: The digest that the file must have, in hexadecimal.
+        type: str
   wheel_index:
     description: The simple index (PEP 503) that must have the wheels.
     type: dict
@@ -192,7 +195,12 @@ ARGUMENTS: dict[str, Any] = {
         "default": [],
         "options": {**_NAME_AND_URL, "suite": {"type": "str", "required": True}},
     },
-    "urls": {"type": "list", "elements": "dict", "default": [], "options": _NAME_AND_URL},
+    "urls": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {**_NAME_AND_URL, "sha256": {"type": "str"}},
+    },
     "wheel_index": {
         "type": "dict",
         "options": {

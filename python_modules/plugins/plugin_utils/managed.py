@@ -55,9 +55,8 @@ def file_change(wanted: ManagedFile, seen: t.Mapping[str, t.Any] | None) -> Chan
         different.insert(0, "other content")
     if not different:
         return None
-    return Change(
-        "file", wanted.path, ", ".join(different), f"{wanted.mode} {wanted.owner}:{wanted.group}", wanted.note
-    )
+    after = f"{len(wanted.content)} characters, {wanted.mode} {wanted.owner}:{wanted.group}"
+    return Change("file", wanted.path, ", ".join(different), after, wanted.note)
 
 
 def absent_change(path: str, seen: t.Mapping[str, t.Any] | None, reason: str) -> Change | None:

@@ -11,10 +11,20 @@ import json
 import pathlib
 import typing as t
 
+from ansible.errors import AnsibleError
+
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.firmware_fields import minimum_problems
+from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import waiver_problems
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import PlanDict, build_plan
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
-from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile, all_options, build_profile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import (
+    Problem,
+    Profile,
+    all_options,
+    build_profile,
+    unknown_names,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import read_json, safe_name, write_json
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import read_snapshot
 
@@ -39,11 +49,26 @@ def load_profile(action: ActionBase, task_vars: dict[str, t.Any]) -> Profile:
     options = all_options(default_catalog())
     given = {name: _plain(action._templar.template(task_vars[name])) for name in options if name in task_vars}
     profile = build_profile(options, given)
+    problems = [
+        Problem(name, f"{name} is set, which nothing reads", f"{option}, if that was meant, or another name")
+        for name, option in unknown_names(options, task_vars)
+    ]
+    if not profile.problems:
+        problems += _content_problems(profile, task_vars)
+    return dataclasses.replace(profile, problems=(*profile.problems, *problems))
+
+
+def _content_problems(profile: Profile, task_vars: dict[str, t.Any]) -> list[Problem]:
+    """Return what is wrong with values that are of the right kind."""
+    fields = "a minimum in the form of its field"
+    problems = [Problem("fw_minimum", seen, fields) for seen in minimum_problems(profile["fw_minimum"])]
+    whole = "a waiver with check, subject, until, reason and owner"
+    problems += [Problem("bringup_waivers", seen, whole) for seen in waiver_problems(profile["bringup_waivers"])]
     group = profile["deepspeed_hosts_group"]
-    if not profile.problems and group not in task_vars.get("groups", {}):
-        problem = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"
-        return dataclasses.replace(profile, problems=(problem,))
-    return profile
+    if group not in task_vars.get("groups", {}):
+        seen = f"deepspeed_hosts_group is {group!r}, which is not a group of the inventory"
+        problems.append(Problem("deepspeed_hosts_group", seen, "a group of the inventory"))
+    return problems
 
 
 def plan_for_host(
@@ -60,7 +85,7 @@ def plan_for_host(
     seen = snapshot if snapshot is not None else read_snapshot(run_dir, host)
     ctx = PlanContext(
         host=host,
-        run_id=run_dir.name,
+        run_dir=str(run_dir),
         profile=profile,
         catalog=default_catalog(),
         snapshot=seen,
@@ -77,11 +102,14 @@ def _plain(value: t.Any) -> t.Any:
 
 
 def read_lock(action: ActionBase, profile: Profile) -> str | None:
-    """Return the text of the lock, with paths as Ansible resolves them, or None without one."""
+    """Return the text of the lock, with paths as Ansible resolves them, or None where there is none."""
     if not profile["pytorch_lock_file"]:
         return None
     path = pathlib.Path(action._loader.path_dwim(profile["pytorch_lock_file"]))
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _fleet(action: ActionBase, task_vars: dict[str, t.Any], run_dir: pathlib.Path, profile: Profile) -> Fleet:
@@ -102,7 +130,11 @@ def _gpu_count(action: ActionBase, variables: t.Mapping[str, t.Any]) -> int | No
     """Return the count that the site declares, else the one seen in this run, else None."""
     declared = variables.get("gpu_count")
     if declared is not None:
-        return int(action._templar.template(declared))
+        try:
+            return int(action._templar.template(declared))
+        except (TypeError, ValueError, AnsibleError):
+            # That host's own plan refuses it and says why.
+            return None
     seen = variables.get("bringup_facts") or {}
     count = seen.get("digest", {}).get("gpu_count")
     return int(count) if count else None

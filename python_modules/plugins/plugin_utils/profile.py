@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+import difflib
 import functools
 import pathlib
 import typing as t
@@ -19,18 +20,28 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import LOADER, Catalog
 
 ROLES_DIR = pathlib.Path(__file__).resolve().parents[2] / "roles"
+# How alike two names must be for one to be the other misspelled (difflib's ratio).
+NEAR = 0.85
 OptionSpecs = dict[str, dict[str, t.Any]]
+
+
+class Problem(t.NamedTuple):
+    """Say of one option what was given and what it takes."""
+
+    option: str
+    seen: str
+    wanted: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Profile(collections.abc.Mapping[str, t.Any]):
     """Give the options of one host, every one with a value or None.
 
-    problems: sentences about values that cannot be used; a profile with problems makes no plan.
+    problems: what cannot be used; a profile with problems makes no plan.
     """
 
     options: t.Mapping[str, t.Any]
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     def __getitem__(self, name: str) -> t.Any:
         return self.options[name]
@@ -62,24 +73,42 @@ def all_options(catalog: Catalog, roles_dir: pathlib.Path = ROLES_DIR) -> Option
 def build_profile(options: OptionSpecs, given: t.Mapping[str, t.Any]) -> Profile:
     """Return the profile that the given values and the options' defaults make."""
     values = {name: given.get(name, spec.get("default")) for name, spec in options.items()}
-    problems = [problem for name in options if (problem := _text_problem(name, options[name], values[name]))]
-    if problems:
-        return Profile(values, tuple(problems))
-    result = ArgumentSpecValidator(
-        {
-            name: {key: spec[key] for key in ("type", "choices", "elements") if key in spec}
-            for name, spec in options.items()
-        }
-    ).validate({name: value for name, value in values.items() if value is not None})
-    return Profile({**values, **result.validated_parameters}, tuple(result.error_messages))
+    problems = []
+    for name, spec in options.items():
+        problem = _text_problem(name, spec, values[name])
+        if problem is None and values[name] is not None:
+            values[name], problem = _validated(name, spec, values[name])
+        if problem is not None:
+            problems.append(problem)
+    return Profile(values, tuple(problems))
 
 
-def _text_problem(name: str, spec: dict[str, t.Any], value: t.Any) -> str | None:
+def unknown_names(options: OptionSpecs, given: t.Iterable[str]) -> list[tuple[str, str]]:
+    """Return the names that are nearly an option's, each with that option: nothing reads a misspelled one."""
+    prefixes = {name.partition("_")[0] for name in options}
+    # Only names that begin as options do: comparing every variable of a host would cost more than its plan.
+    strangers = sorted(name for name in set(given) - set(options) if name.partition("_")[0] in prefixes)
+    near = {name: difflib.get_close_matches(name, options, n=1, cutoff=NEAR) for name in strangers}
+    return [(name, matches[0]) for name, matches in near.items() if matches]
+
+
+def _validated(name: str, spec: dict[str, t.Any], value: t.Any) -> tuple[t.Any, Problem | None]:
+    """Return a value as its type reads it, or what is wrong with it."""
+    checked = {key: spec[key] for key in ("type", "choices", "elements") if key in spec}
+    result = ArgumentSpecValidator({name: checked}).validate({name: value})
+    if not result.error_messages:
+        return result.validated_parameters[name], None
+    kinds = {"int": "a whole number", "bool": "true or false", "list": "a list", "dict": "a mapping"}
+    choices = ", ".join(str(choice) for choice in spec.get("choices", []))
+    wanted = f"one of {choices}" if choices else kinds.get(spec["type"], spec["type"])
+    return value, Problem(name, f"{name} is {value!r}", wanted)
+
+
+def _text_problem(name: str, spec: dict[str, t.Any], value: t.Any) -> Problem | None:
     """Say what YAML made of a text that was not quoted: 6.10 becomes the number 6.1."""
     if spec["type"] not in ("str", "path") or value is None or isinstance(value, str):
         return None
-    kind = "a number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
-    return (
-        f"{name} is {value!r}, {kind}, but must be text. YAML reads an unquoted 6.10 as 6.1; "
-        f'write it in quotes, for example {name}: "{spec.get("default") or "5.4.2"}"'
-    )
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    seen = f"{name} is {value!r}, {'a number' if is_number else type(value).__name__}"
+    example = f'{name}: "{spec.get("default") or "5.4.2"}"'
+    return Problem(name, seen, f"text in quotes, such as {example}; YAML reads an unquoted 6.10 as 6.1")

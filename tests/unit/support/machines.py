@@ -9,6 +9,28 @@ from typing import Any
 Json = dict[str, Any]
 
 VBIOS = "113-D67301-059"
+ACS = ("source_validation", "request_redirect", "completion_redirect", "upstream_forwarding")
+AER = ("correctable", "nonfatal", "fatal")
+
+
+def atomics(kind: str) -> Json:
+    completes = kind in ("root_port", "endpoint")
+    return {
+        "routing": kind != "endpoint", "completer_32": completes, "completer_64": completes,
+        "requester": kind == "endpoint",
+    }  # fmt: skip
+
+
+def health() -> Json:
+    """Return what a well driver tells of a card."""
+    return {
+        "sensors": {
+            "temperatures": {"edge": {"celsius": 33.0, "critical": 105.0}}, "watts": 41.0, "cap_watts": 300.0,
+        },
+        "ras": {"features": "feature mask: 0x3fff", "blocks": {"umc": {"ue": 0, "ce": 0}}, "bad_pages": 0},
+        "partition": {"compute": None, "memory": None}, "xgmi_num_links": None, "replays": 0,
+        "power_state": "active", "performance_level": "auto", "sriov_vfs": None,
+    }  # fmt: skip
 
 
 def link(width: int = 16, speed: float = 16.0) -> Json:
@@ -20,6 +42,7 @@ def port(bdf: str, pci_id: str, kind: str, speed: float = 16.0) -> Json:
     vendor, device = pci_id.split(":")
     return {
         "bdf": bdf, "vendor": vendor, "device": device, "class": "060400", "port_type": kind, "link": link(speed=speed),
+        "acs": {"present": True, **dict.fromkeys(ACS, False)}, "atomics": atomics(kind), "aer": dict.fromkeys(AER, 0),
     }  # fmt: skip
 
 
@@ -36,6 +59,7 @@ def gpu(bus: int, numa_node: int, minor: int, hive: str | None) -> Json:
             port(f"0000:{bus & 0xE0:02x}:01.1", "1022:1483", "root_port", 32.0),
         ],
         "bars": [{"index": 0, "start": 1 << 40, "size": 1 << 36}], "vbios": VBIOS, "firmware": {"mec": "0x00000047"},
+        "atomics": atomics("endpoint"), "aer": dict.fromkeys(AER, 0), "health": health(),
         "vram_bytes": 68702699520, "hive_id": hive, "render_minor": minor, "card": f"card{minor - 127}",
     }  # fmt: skip
 
@@ -82,6 +106,7 @@ def hardware(hives: Sequence[Sequence[int]], sockets: int) -> Json:
                 for node in range(sockets)
             ]
         },
+        "iommu": {"units": ["ivhd0"], "gpu_types": {card["bdf"]: "identity" for card in gpus}},
     }
 
 

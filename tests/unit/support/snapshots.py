@@ -95,12 +95,15 @@ def software() -> Json:
         "kernel": {
             "release": KERNEL, "cmdline": f"BOOT_IMAGE=/vmlinuz-{KERNEL} ro iommu=pt", "boot_id": "made",
             "next_release": KERNEL, "next_cmdline": "iommu=pt", "installed": [KERNEL], "headers": [KERNEL],
+            "config": dict.fromkeys(("CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_HSA_AMD_P2P"), "y"),
         },
         "python": {"executable": "/usr/bin/python3", "version": "3.10.12", "tag": "cp310", "ensurepip": True},
         "cpu": {"logical": 128, "sockets": 2, "vendor": "AuthenticAMD", "family": 25, "model": 1, "smt_active": False},
         "memory": {"total_bytes": 1 << 40},
         "modules": {
             "amdgpu": {"loaded": True, "version": "5.18.13", "initstate": "live", "refcount": 0}, "blacklisted_by": [],
+            "file": {"path": f"/lib/modules/{KERNEL}/updates/dkms/amdgpu.ko", "signed": True, "signer": "made owner"},
+            "loaders": [],
         },
         "dkms": {"trees": [{
             "module": "amdgpu", "version": DRIVER, "path": f"/var/lib/dkms/amdgpu/{DRIVER}", "has_source": True,
@@ -116,6 +119,7 @@ def software() -> Json:
         "gpu_processes": [],
         "users": {"deploy": {
             "exists": True, "local": True, "uid": 1000, "gid": 1000, "groups": ["deploy", "render", "video"],
+            "gids": {"render": 104, "video": 44},
         }},
         "groups": {"render": 104, "video": 44},
         "dpkg": {"architecture": "amd64", "packages": rows},
@@ -162,6 +166,39 @@ def software() -> Json:
         "environment": {"files": [], "processes": [], "logs": [], "referenced": {}},
         "journal": {"runs": [], "holds": []},
         "system": {"virtualization": None},
+        **platform(),
+    }  # fmt: skip
+
+
+def platform() -> Json:
+    """Return the areas about how a machine is set up, well set up."""
+    balancing = {"path": "/etc/sysctl.d/90-rocm.conf", "value": "0"}
+    return {
+        "cpu_power": {
+            "governors": {"performance": 128}, "idle_driver": "acpi_idle",
+            "idle_states": [{"state": "state2", "name": "C2", "processors": 128, "disabled": 128}],
+        },
+        "secure_boot": {
+            "efi": True, "enabled": True, "setup_mode": False, "enrolled": ["made owner"], "kernel_keys": [],
+            "lockdown": "integrity",
+        },
+        "sysctl": {"kernel.numa_balancing": {
+            "now": "0", "next": "0", "next_from": balancing["path"], "set_by": [balancing],
+        }},
+        "thp": {"enabled": "madvise", "defrag": "madvise"},
+        "shm": {"total_bytes": 1 << 39, "free_bytes": 1 << 39},
+        "services": [{"name": "slurmd", "pid": 7, "memlock_soft": "unlimited", "memlock_hard": "unlimited"}],
+        "firmware_files": {
+            "found": {
+                f"aldebaran_{part}.bin": f"/lib/firmware/updates/amdgpu/aldebaran_{part}.bin"
+                for part in ("mec", "mec2", "rlc", "sdma", "smc", "sos", "ta", "vcn")
+            },
+            "missing": [],
+        },
+        "rccl_libraries": {"system": None, "cached": [], "venvs": []},
+        "kernel_log": {"whole": True, "events": [], "hives": {}, "vram": {}},
+        "slurm": {"lines": []},
+        "tools": None,
     }  # fmt: skip
 
 
@@ -207,6 +244,7 @@ def _healthy(machine: str, options: str) -> Node:
     profile = build_profile(all_options(catalog), {name: value for name, value in given.items() if value is not None})
     assert profile.problems == ()
     snapshot = {**software(), **hardware(hives, sockets), "watch": {}}
+    snapshot["cpu"]["sockets"] = sockets
     plan = _plan(profile, snapshot)
     snapshot["watch"] = {path: _absent() for path in watched_paths(profile)} | {
         file["path"]: _present(file) for file in plan["files"]

@@ -122,3 +122,62 @@ def _memberships(context: CheckContext, devices: list[Json]) -> c.Iterator[Findi
         elif lacking:
             reason = f"{user} comes from a directory and is not in {', '.join(lacking)}; nothing local can change that"
             yield Finding(WARN, user, ", ".join(sorted(groups)), "not a member", reason, "/etc/group")
+
+
+@check(
+    "access.user_local",
+    "The users of the profile can be given groups on this node",
+    areas=("users",),
+    required=False,
+    remedy="Give the user the group in the directory, or set gpu_access: udev, which asks no group of anybody.",
+)
+def user_local(context: CheckContext) -> c.Iterator[Finding]:
+    """Say of each of bringup_users whether /etc/passwd knows it: usermod cannot help one from a directory."""
+    people = context.option("bringup_users") or []
+    if not people or context.option("gpu_access") == "udev":
+        yield skipped(
+            "bringup_users names nobody" if not people else "gpu_access is udev: no group is asked of anybody"
+        )
+        return
+    groups = context.snapshot.get("groups") or {}
+    for name in people:
+        user = context.snapshot["users"].get(name)
+        if user is None or user.get("local") is None:
+            yield unknown(context.problem("/etc/passwd", "users"), "/etc/passwd", name, "local")
+        elif not user.get("exists"):
+            yield skipped("dev.kfd_openable_as_user says that this user does not exist", name)
+        elif user["local"] or set(groups) & set(user.get("groups") or []):
+            yield Finding(
+                OK, name, "local, or in the groups", "local" if user["local"] else "in the groups", "", "/etc/passwd"
+            )
+        else:
+            reason = "comes from a directory and is in neither render nor video: no playbook can add it"
+            yield Finding(WARN, name, "local, or in the groups", "from a directory", reason, "/etc/passwd")
+
+
+@check(
+    "access.gid_conflict",
+    "The groups render and video have one number for everybody",
+    areas=("users",),
+    remedy=(
+        "Give the group one number: change the directory's, or the local one with groupmod and a new boot. A device "
+        "belongs to a number, and a user of the other one cannot open it."
+    ),
+)
+def gid_conflict(context: CheckContext) -> c.Iterator[Finding]:
+    """Compare the local numbers of render and video with those that the name service gives the users."""
+    local: dict[str, int] = context.snapshot.get("groups") or {}
+    conflicts = [
+        (name, group, number, local[group])
+        for name, user in sorted(context.snapshot["users"].items())
+        for group, number in sorted(((user or {}).get("gids") or {}).items())
+        if group in local and number != local[group]
+    ]
+    if not local:
+        yield skipped("neither render nor video is a local group")
+    elif not conflicts:
+        observed = ", ".join(f"{group}={number}" for group, number in sorted(local.items()))
+        yield Finding(OK, "", "one number a group", observed, "", "/etc/group")
+    for name, group, number, own in conflicts:
+        reason = f"{group} is {own} in /etc/group, and {number} for {name}"
+        yield Finding(FAIL, f"{name} {group}", str(own), str(number), reason, "/etc/group")

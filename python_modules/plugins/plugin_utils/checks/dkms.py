@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import dataclasses
 import re
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.hardware import Json
@@ -14,6 +15,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
     CheckContext,
     Finding,
     skipped,
+    unknown,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
 
@@ -69,6 +71,44 @@ def built_for_running(context: CheckContext) -> c.Iterator[Finding]:
         yield Finding(FAIL, f"amdgpu/{version}", expected, state, reason, evidence)
     else:
         yield Finding(FAIL, f"amdgpu/{wanted}", expected, "no tree", "dkms does not know this driver", evidence)
+
+
+@check(
+    "dkms.built_for_next_boot",
+    "The release's driver is built and installed for the kernel that the next boot starts",
+    areas=("dkms.trees", "kernel"),
+    remedy=(
+        "Boot back to a kernel that the driver builds on (GRUB_DEFAULT), or install the headers of the next one and run "
+        "dkms autoinstall -k KERNEL. Hold the kernel's packages before it happens again."
+    ),
+)
+def built_for_next_boot(context: CheckContext) -> c.Iterator[Finding]:
+    """Look for the wanted driver's dkms tree with the kernel that GRUB starts by default in the state installed."""
+    if not context.option("rocm_dkms", True):
+        yield skipped(NO_DKMS)
+        return
+    running, following = context.snapshot["kernel"].get("release"), context.snapshot["kernel"].get("next_release")
+    held_back = context.skipped_area("kernel.next_release")
+    if held_back:
+        yield skipped(held_back)
+        return
+    if following is None:
+        why = context.unreadable("/etc/default/grub") or context.problem("/boot", "kernel")
+        found = unknown(f"which kernel the next boot starts is not known: {why}", "/boot")
+        yield dataclasses.replace(found, required=False)
+        return
+    trees = wanted_trees(context)
+    states = [(str(tree["version"]), str((tree.get("kernels") or {}).get(following, "not built"))) for tree in trees]
+    evidence = str(trees[0]["path"]) if trees else f"{DKMS_ROOT}/amdgpu"
+    expected = f"amdgpu installed for {following}"
+    good = [version for version, state in states if state == "installed"]
+    if good:
+        yield Finding(OK, f"amdgpu/{good[0]}", expected, "installed", "", evidence)
+        return
+    name, state = states[0] if states else ("", "no tree")
+    reason = f"the next boot starts {following}, not {running}" if following != running else f"{following} boots again"
+    reason += f"; for it dkms has amdgpu/{name} {state}" if states else "; dkms does not know the wanted driver"
+    yield Finding(FAIL, f"amdgpu/{name}".rstrip("/"), expected, state, reason, evidence)
 
 
 @check(

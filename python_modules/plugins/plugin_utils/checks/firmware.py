@@ -21,6 +21,15 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
 
 
+def by_board(context: CheckContext) -> dict[str, list[Json]]:
+    """Return the GPUs by device and subsystem id: board vendors number their firmware each for itself."""
+    boards: dict[str, list[Json]] = {}
+    for gpu in pci_gpus(context):
+        board = f"{pci_id(gpu)} board {gpu.get('subsystem_vendor')}:{gpu.get('subsystem_device')}"
+        boards.setdefault(board, []).append(gpu)
+    return boards
+
+
 @check(
     "fw.vbios_uniform",
     "Cards of one board have one VBIOS",
@@ -29,10 +38,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry i
 )
 def vbios_uniform(context: CheckContext) -> c.Iterator[Finding]:
     """Group the GPUs by device and subsystem id and require one VBIOS within each group."""
-    boards: dict[str, list[Json]] = {}
-    for gpu in pci_gpus(context):
-        board = f"{pci_id(gpu)} board {gpu.get('subsystem_vendor')}:{gpu.get('subsystem_device')}"
-        boards.setdefault(board, []).append(gpu)
+    boards = by_board(context)
     if not boards:
         yield skipped(f"no {context.model['title']} on PCI")
     for board, gpus in sorted(boards.items()):

@@ -14,6 +14,8 @@ PCI_ROOT = "/sys/bus/pci/devices"
 KFD_ROOT = "/sys/class/kfd/kfd/topology/nodes"
 # HSA_IOLINKTYPE of hsakmttypes.h. rocm-smi and amd-smi number their types otherwise.
 XGMI_LINK = 11
+# What RCCL takes for a link of its own: one hop, and between partitions of one card and of two.
+DIRECT_WEIGHTS = (15, 13, 41)
 
 
 def pci_id(device: Json) -> str:
@@ -83,3 +85,22 @@ def kfd_bdf(node: Json) -> str:
 def card_of(node: Json) -> str:
     """Return the address of a KFD node's card: partitions of one card differ in the function."""
     return kfd_bdf(node).rpartition(".")[0] or kfd_bdf(node)
+
+
+def gpu_events(context: CheckContext, *bdfs: str) -> list[Json]:
+    """Return the events of the kernel log about some PCI functions, none where there is no log."""
+    log = context.snapshot.get("kernel_log") or {}
+    return [event for event in log.get("events") or [] if event.get("bdf") in bdfs]
+
+
+def xgmi_peers(nodes: c.Iterable[Json]) -> set[tuple[int, int]]:
+    """Return (from, to) of KFD's direct XGMI links. A pair that is reached through another card is not among them.
+
+    Weights 15 is one hop, 13 and 41 are partitions of one card and of two; 30 and more go through other cards.
+    """
+    return {
+        (int(link.get("node_from", node["id"])), int(link["node_to"]))
+        for node in nodes
+        for link in node.get("io_links") or []
+        if link.get("type") == XGMI_LINK and link.get("weight", DIRECT_WEIGHTS[0]) in DIRECT_WEIGHTS
+    }

@@ -75,13 +75,15 @@ def unknown(reason: str, evidence: str, subject: str = "", expected: str = "") -
 class CheckContext:
     """What every check reads: the profile, the catalog, a snapshot and a fresh plan made of both.
 
-    Nothing here is read from a node or from a disk: the same four values give the same results.
+    baseline: what the site has pinned for its fleet, None without one.
+    Nothing here is read from a node or from a disk: the same values give the same results.
     """
 
     profile: c.Mapping[str, t.Any]
     catalog: Catalog
     snapshot: c.Mapping[str, t.Any]
     plan: c.Mapping[str, t.Any]
+    baseline: c.Mapping[str, t.Any] | None = None
 
     def option(self, name: str, default: t.Any = None) -> t.Any:
         """Return an option of the profile, or the default where it is not declared."""

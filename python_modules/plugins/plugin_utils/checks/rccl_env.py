@@ -33,6 +33,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.env.model import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.references import GRAPH
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.registry import default_registry
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.selectors import select_interfaces
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import MEMORY
 
 IFNAME = "NCCL_SOCKET_IFNAME"
 # RCCL logs the numbers that it takes; of texts it logs some.
@@ -206,3 +207,20 @@ def _compared(log: c.Mapping[str, object], wanted: c.Mapping[str, str]) -> c.Ite
     if others:
         observed = ", ".join(f"{name}={taken[name]}" for name in others)
         yield Finding(OK, "other variables", "what the job sets", observed, "", path)
+
+
+@check(
+    "rccl.memory",
+    "What RCCL's buffers take of each card is told, without the profile and with it",
+    areas=("pci.gpus",),
+    required=False,
+    remedy="Choose another rccl_profile where it is too much: low_memory takes the least.",
+)
+def memory(context: CheckContext) -> c.Iterator[Finding]:
+    """Repeat the plan's bounds of the device memory that RCCL takes on each rank. Nothing is judged."""
+    told = [str(note) for note in context.plan.get("notes") or () if str(note).startswith(MEMORY)]
+    for note in told:
+        subject, _colon, text = note.partition(": ")
+        yield Finding(OK, subject, "bounds", text, "", "the formula of RCCL's source")
+    if not told:
+        yield skipped("the plan of this node has no bounds: no GPU was seen")

@@ -22,7 +22,7 @@ def plan_view(context: CheckContext) -> PlanContext:
     """Return the plan's view of the same node, for the rules that the plan and the checks share."""
     return PlanContext(
         host="",
-        run_id="",
+        run_dir="",
         profile=Profile(context.profile),
         catalog=context.catalog,
         snapshot=t.cast("dict[str, t.Any]", context.snapshot),

@@ -46,14 +46,14 @@ def hive(context: CheckContext) -> c.Iterator[Finding]:
 
     Without gpu_hive_size the groups are only judged for consistency, and the outcome is warn.
     """
-    wanted = context.option("gpu_hive_size")
+    wanted = context.option("gpu_hive_size") or _only_size(context)
     nodes = kfd_gpus(context)
     if nodes is None:
         reason = "there is no KFD topology: the driver is not loaded"
         found = unknown(reason, KFD_ROOT, expected=f"hives of {wanted}" if wanted else "")
         yield found if wanted else _not_required(found)
         return
-    hole = kfd_hole(context) or _link_hole(nodes)
+    hole = kfd_hole(context) or link_hole(nodes)
     if hole is not None:
         found = unknown(context.problem(hole, "kfd"), hole, expected=f"hives of {wanted}" if wanted else "")
         yield found if wanted else _not_required(found)
@@ -64,14 +64,27 @@ def hive(context: CheckContext) -> c.Iterator[Finding]:
         yield skipped(f"no {context.model['title']} in KFD")
         return
     groups = hives(mine)
+    full = is_full_mesh(context)
     if wanted:
         for group in groups:
-            yield _judge(group, int(wanted))
+            yield _judge(group, int(wanted), full)
     else:
-        yield _consistent(groups)
+        yield _consistent(groups, full)
 
 
-def _link_hole(nodes: list[Json]) -> str | None:
+def _only_size(context: CheckContext) -> int | None:
+    """Return the hive's size where the model's file knows one only: a board that is soldered so."""
+    sizes = context.model.get("hive_sizes") or []
+    return int(sizes[0]) if len(sizes) == 1 else None
+
+
+def is_full_mesh(context: CheckContext) -> bool:
+    """Say whether the model's board links every card to every other; xgmi.matrix_expected judges other boards."""
+    return str((context.model.get("xgmi") or {}).get("mesh", "full")) == "full"
+
+
+def link_hole(nodes: list[Json]) -> str | None:
+    """Return the folder of a node's links that could not be read, None where all could."""
     return next((f"{KFD_ROOT}/{node['id']}/io_links" for node in nodes if node.get("io_links") is None), None)
 
 
@@ -120,11 +133,11 @@ def _cards(group: list[Json]) -> list[str]:
     return list({card_of(node): kfd_bdf(node) for node in reversed(group)}.values())[::-1]
 
 
-def _judge(group: list[Json], wanted: int) -> Finding:
+def _judge(group: list[Json], wanted: int, full: bool) -> Finding:
     cards = _cards(group)
-    expected = "a card without a bridge" if wanted == 1 else f"{wanted} cards, all linked by XGMI"
+    expected = "a card without a bridge" if wanted == 1 else f"{wanted} cards{', all' if full else ''} linked by XGMI"
     observed = "1 card without a bridge" if len(cards) == 1 else f"{len(cards)} cards"
-    missing = _missing_pairs(group)
+    missing = _missing_pairs(group) if full else []
     outcome, reason = OK, ""
     if len(cards) < wanted:
         outcome, reason = FAIL, f"{len(cards)} of {wanted} cards are bridged here: a bridge is missing or not seated"
@@ -136,10 +149,10 @@ def _judge(group: list[Json], wanted: int) -> Finding:
     return Finding(outcome, ", ".join(cards), expected, observed, reason, EVIDENCE)
 
 
-def _consistent(groups: list[list[Json]]) -> Finding:
+def _consistent(groups: list[list[Json]], full: bool) -> Finding:
     sizes = sorted({len(_cards(group)) for group in groups})
     observed = ", ".join(f"{sum(len(_cards(group)) == size for group in groups)} x {size}" for size in sizes)
-    missing = [pair for group in groups for pair in _missing_pairs(group)]
+    missing = [pair for group in groups for pair in _missing_pairs(group)] if full else []
     reason = "gpu_hive_size is not declared, so the wiring is only judged for consistency: "
     if missing:
         reason += f"no XGMI link between {'; '.join(missing[:6])}"

@@ -31,6 +31,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    gpu_users,
     interrupted_runs,
     node_refusals,
     profile_refusals,
@@ -43,6 +44,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     fingerprint,
     plan_rocm,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
@@ -51,6 +53,8 @@ ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deeps
 RENDERED = ("rccl", "deepspeed")
 # Kinds of change that download something.
 _FETCHED = ("package", "wheel", "venv")
+# Kinds of change under which a job on the GPUs would lose its driver or its libraries.
+_IN_USE = ("package", "dkms", "tree", "alternative", "link")
 PlanDict = dict[str, t.Any]
 
 
@@ -58,6 +62,7 @@ def watched_paths(profile: Profile) -> list[str]:
     """Return the paths that any plan of this profile may manage, for the snapshot to look at."""
     venv, deepspeed = str(profile["pytorch_venv"]), str(profile["deepspeed_directory"])
     return [
+        repositories.KEYRING_PATH,
         repositories.PIN_PATH,
         repositories.ROCM_LIST,
         repositories.DRIVER_LIST,
@@ -101,7 +106,7 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_deepspeed(ctx),
         ]
     except (ProfileError, ConfigError) as error:
-        return _plan(ctx, refusals=[value_refusal(str(error))])
+        return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]
     only = ctx.profile["bringup_only"]
     chosen = [
@@ -109,10 +114,14 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     ]
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
-    refusals = [*_only_refusals(only), *change_refusals(ctx, fetching), *purge_refusals(ctx, purge)]
-    if any(step.role == "pytorch" for step in chosen):
-        refusals += pytorch_refusals(ctx)
     reboot = _reboot(ctx, only)
+    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    if changed:
+        refusals += change_refusals(ctx, fetching)
+    if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
+        refusals += gpu_users(ctx)
+    if changed and (not only or "pytorch" in only):
+        refusals += pytorch_refusals(ctx)
     if refusals:
         chosen = []
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
@@ -134,10 +143,34 @@ def _only_refusals(only: list[str]) -> list[Refusal]:
     ]
 
 
+def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
+    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
+    return [
+        Refusal(
+            "file.folder",
+            file.path,
+            "a folder is there",
+            "a regular file, or nothing",
+            f"look into {file.path} and move it away",
+        )
+        for step in changed
+        for file in step.files
+        if (ctx.watched(file.path) or {}).get("type") == "directory"
+    ]
+
+
+def _disturbs_jobs(changed: list[Step]) -> bool:
+    """Say whether a step takes away what a running job on the GPUs uses."""
+    return any(
+        change.kind in _IN_USE for step in changed if step.role in ("rocm_purge", "rocm") for change in step.changes
+    )
+
+
 def _reboot(ctx: PlanContext, only: list[str]) -> dict[str, t.Any]:
-    reasons = reboot_reasons(ctx) if not only else []
-    allowed = bool(ctx.profile["bringup_reboot"]) and not ctx.local
-    return {"needed": bool(reasons), "allowed": allowed, "reasons": reasons, "local": ctx.local}
+    reasons = reboot_reasons(ctx)
+    # A part of the plan leaves the rest as it is: what it would reboot for may not even be installed.
+    allowed = bool(ctx.profile["bringup_reboot"]) and not ctx.local and not only
+    return {"needed": bool(reasons), "allowed": allowed, "reasons": reasons, "local": ctx.local, "partly": bool(only)}
 
 
 def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboot: dict[str, t.Any]) -> list[Step]:
@@ -173,7 +206,13 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         ]
         changes.append(_probe_change("repositories and their signatures", repositories.apt_url(ctx)))
         if ctx.profile["rocm_method"] == "amdgpu_install":
-            probe["urls"] = [{"name": "amdgpu-install", "url": repositories.installer_url(ctx)}]
+            probe["urls"] = [
+                {
+                    "name": "amdgpu-install",
+                    "url": repositories.installer_url(ctx),
+                    "sha256": ctx.profile["rocm_installer_sha256"],
+                }
+            ]
     wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
     if wheels:
         pins = lock_pins(ctx.lock or "")
@@ -231,19 +270,19 @@ def _plan(
         "schema": 1,
         "host": ctx.host,
         "rocm_release": ctx.profile["rocm_release"],
-        "refusals": [dataclasses.asdict(refusal) for refusal in refusals],
+        "refusals": [printable(dataclasses.asdict(refusal)) for refusal in refusals],
         "steps": [
             {
                 "role": step.role,
-                "reasons": sorted({change.reason for change in step.changes}),
-                "changes": [dataclasses.asdict(change) for change in step.changes],
+                "reasons": sorted({printable(change.reason) for change in step.changes}),
+                "changes": [printable(dataclasses.asdict(change)) for change in step.changes],
                 "inputs": step.inputs,
             }
             for step in steps
         ],
-        "notes": [*adopted, *(note for step in wanted for note in step.notes)],
-        "kept": list(kept),
-        "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local},
+        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "kept": [printable(entry) for entry in kept],
+        "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],

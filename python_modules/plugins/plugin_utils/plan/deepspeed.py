@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ansible_collections.instinct.bringup.plugins.plugin_utils import deepspeed_config
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
+
+_KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
 
 
 def plan_deepspeed(ctx: PlanContext) -> Step:
@@ -15,18 +19,32 @@ def plan_deepspeed(ctx: PlanContext) -> Step:
     """
     directory = str(ctx.profile["deepspeed_directory"])
     zero2, zero3 = deepspeed_config.zero2(ctx.profile), deepspeed_config.zero3(ctx.profile)
-    counted = [(host, count) for host, count in ctx.fleet if count is not None]
-    notes = [
-        f"{host} is not in the hostfile: set gpu_count for it, or let it answer"
-        for host, count in ctx.fleet
-        if count is None
-    ]
+    hostfile, notes = _hostfile(ctx, f"{directory}/hostfile")
     files = [
         ManagedFile(
             f"{directory}/zero2.json", deepspeed_config.as_json(zero2), "ZeRO-2: optimizer and gradients are split"
         ),
         ManagedFile(f"{directory}/zero3.json", deepspeed_config.as_json(zero3), "ZeRO-3: parameters are split too"),
-        ManagedFile(f"{directory}/hostfile", deepspeed_config.hostfile(counted), "one line a node, slots are its GPUs"),
+        ManagedFile(f"{directory}/hostfile", hostfile, "one line a node, slots are its GPUs"),
     ]
     inputs = {"files": [file.as_input() for file in files]}
     return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=tuple(notes))
+
+
+def _hostfile(ctx: PlanContext, path: str) -> tuple[str, list[str]]:
+    """Return the hostfile and why hosts are not in it.
+
+    A host that this run did not look at keeps what the node's file says of it: a run with --limit must
+    not shrink a cluster. A host that cannot stand in the file is left out here and refused on its own.
+    """
+    known = dict(_KNOWN.findall(str((ctx.watched(path) or {}).get("text") or "")))
+    entries, notes = [], []
+    for host, seen in ctx.fleet:
+        count = seen if seen is not None else int(known.get(host, 0))
+        try:
+            deepspeed_config.hostfile([(host, count)])
+            entries.append((host, count))
+        except deepspeed_config.ConfigError as error:
+            reason = "set gpu_count for it, or let it answer" if count == 0 else str(error)
+            notes.append(f"{host} is not in the hostfile: {reason}")
+    return deepspeed_config.hostfile(entries), notes

@@ -41,18 +41,23 @@ class PlanContext:
     """Give the plan its inputs. Nothing else is read: the plan is a function of these.
 
     fleet: host names and GPU counts for the hostfile, None where nobody knows the count.
-    lock: text of the wheels' lock file, None when the site named none.
+    run_dir: folder of the run on the controller. lock: text of the wheels' lock file, None when the site named none.
     local: the node is the controller itself, which cannot reboot itself and go on.
     """
 
     host: str
-    run_id: str
+    run_dir: str
     profile: Profile
     catalog: Catalog
     snapshot: dict[str, t.Any]
     fleet: tuple[tuple[str, int | None], ...] = ()
     lock: str | None = None
     local: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the run, which is that of its folder."""
+        return self.run_dir.rpartition("/")[2]
 
     @functools.cached_property
     def release(self) -> dict[str, t.Any]:

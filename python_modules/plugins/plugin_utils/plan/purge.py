@@ -39,6 +39,7 @@ def plan_purge(ctx: PlanContext) -> tuple[Step, list[dict[str, str]]]:
         "trees": sorted(names.get("tree", [])),
         "wheels": wheels,
         "run_id": ctx.run_id,
+        "run_dir": ctx.run_dir,
     }
     step = Step("rocm_purge", tuple(purge.changes), inputs)
     return step, [{"subject": subject, "reason": reason} for subject, reason in purge.kept]

@@ -45,6 +45,10 @@ def plan_pytorch(ctx: PlanContext) -> Step:
     damaged = _damaged(seen, {change.subject for change in wheels}, pins)
     changes += [*wheels, *damaged]
     packages = list(ctx.distribution["venv_packages"])
+    changes += [
+        Change("package", name, "not installed", "the distribution's", "what makes a venv and its pip")
+        for name in ctx.missing(packages)
+    ]
     inputs = {
         "venv": venv,
         "files": [file.as_input() for file in files],
@@ -66,7 +70,9 @@ def pytorch_refusals(ctx: PlanContext) -> list[Refusal]:
     tag = ctx.area("python").get("tag")
     wanted = {normalize(name): version for name, version in torch["packages"].items()}
     if ctx.lock is None:
-        return [_lock_refusal("no pytorch_lock_file is set", wanted)]
+        path = ctx.profile["pytorch_lock_file"]
+        seen = f"{path} is no readable text on the controller" if path else "no pytorch_lock_file is set"
+        return [_lock_refusal(seen, wanted)]
     pins = lock_pins(ctx.lock)
     refusals = [
         _lock_refusal(f"{name} is {pins.get(name, 'not in the lock')}", wanted)

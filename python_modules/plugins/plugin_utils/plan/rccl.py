@@ -23,6 +23,8 @@ MODULE_PATH = "/etc/rccl/modulefiles/rccl.lua"
 DEEPSPEED_PATH = "/etc/rccl/deepspeed_env"
 # What a plan may manage here, for the snapshot to look at.
 PATHS = (CONF_PATH, PROFILE_PATH, SYSTEMD_PATH, MODULE_PATH, DEEPSPEED_PATH)
+# What the plan's notes on memory begin with; verify shows them in the report.
+MEMORY = "RCCL's memory"
 _UNCOUNTED = "Not counted: kernels' scratch and code, HIP's own context, and some 16 MiB of host memory a communicator"
 
 
@@ -75,7 +77,7 @@ def _cost(ctx: PlanContext, planned: TopologyPlan, env: EnvProfile) -> t.Iterato
     if before is None or after is None:
         return
     if before == after:
-        yield f"memory, with profile {env.name} as without it: {before} {_UNCOUNTED}"
+        yield f"{MEMORY}, with profile {env.name} as without it: {before} {_UNCOUNTED}"
         return
-    yield f"memory without a profile: {before}"
-    yield f"memory with profile {env.name}: {after} {_UNCOUNTED}"
+    yield f"{MEMORY} without a profile: {before}"
+    yield f"{MEMORY} with profile {env.name}: {after} {_UNCOUNTED}"

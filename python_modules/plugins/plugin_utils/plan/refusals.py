@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 import typing as t
+import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
@@ -14,16 +17,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Pr
 GIB = 1024**3
 
 
-def value_refusal(problem: str) -> Refusal:
-    """Return the refusal of a value that cannot be used. problem: a sentence that names it."""
-    return Refusal(
-        "profile.value", "inventory", problem, "a value that can be used", "correct it in the inventory or in -e"
-    )
+def value_refusal(option: str, seen: str, wanted: str) -> Refusal:
+    """Return the refusal of a value that cannot be used."""
+    return Refusal("profile.value", option, seen, wanted, "correct it in the inventory or in -e")
 
 
 def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
     """Return what is wrong with the profile itself, whatever the node is."""
-    refusals = [value_refusal(problem) for problem in profile.problems]
+    refusals = [value_refusal(*problem) for problem in profile.problems]
     if refusals:
         return refusals
     for kind, option, lookup in (
@@ -45,7 +46,7 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
             )
     if refusals:
         return refusals
-    refusals += _pair_refusals(profile, catalog) + tuning_refusals(profile)
+    refusals += [*_form_refusals(profile), *_pair_refusals(profile, catalog), *tuning_refusals(profile)]
     known = {*catalog.release(profile["rocm_release"])["usecases"], "mpi"}
     refusals += [
         Refusal(
@@ -67,6 +68,40 @@ def profile_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
                 "the SHA-256 of the amdgpu-install package, 64 hexadecimal digits",
                 "fetch the package once, check it, and set rocm_installer_sha256; or set rocm_method to repository",
             )
+        )
+    return refusals
+
+
+def _form_refusals(profile: Profile) -> list[Refusal]:
+    """Refuse texts whose form says that they are something else than they should be."""
+    refusals = []
+    for option in (name for name in profile if name.endswith("_url") and profile[name]):
+        parts = urllib.parse.urlsplit(str(profile[option]))
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            wanted = "a URL that begins with https:// or http://"
+            refusals.append(value_refusal(option, f"{option} is no such URL", wanted))
+        elif parts.username is not None:
+            # The value itself stays out of the message: it would stand in logs and reports.
+            wanted = "a URL without them; apt reads them from /etc/apt/auth.conf.d and pip from ~/.netrc"
+            refusals.append(value_refusal(option, f"{option} holds a user name or a password", wanted))
+    fingerprint = str(profile["rocm_key_fingerprint"]).replace(" ", "")
+    if not re.fullmatch("[0-9A-Fa-f]{40}", fingerprint):
+        wanted = "the full fingerprint, 40 hexadecimal digits"
+        refusals.append(value_refusal("rocm_key_fingerprint", f"rocm_key_fingerprint is {fingerprint!r}", wanted))
+    for option in ("preflight_timeout", "reboot_timeout"):
+        if profile[option] < 1:
+            refusals.append(value_refusal(option, f"{option} is {profile[option]}", "a number of seconds above 0"))
+    for option in ("pytorch_venv", "deepspeed_directory"):
+        path = str(profile[option])
+        if not path.isprintable() or posixpath.normpath(path) != path or path.count("/") < 2:
+            wanted = "an absolute path below a folder, without '..' and without a slash at its end"
+            refusals.append(value_refusal(option, f"{option} is {path!r}", wanted))
+    if not profile["rocm_base_url"]:
+        refusals.append(value_refusal("rocm_base_url", "rocm_base_url is empty", "the URL of AMD's server or a mirror"))
+    speed = profile["pcie_expected_speed"]
+    if speed is not None and not re.fullmatch(r"[0-9]+([.][0-9]+)? GT/s", str(speed)):
+        refusals.append(
+            value_refusal("pcie_expected_speed", f"pcie_expected_speed is {speed!r}", 'such as "16.0 GT/s"')
         )
     return refusals
 
@@ -162,9 +197,7 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
 
 def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
     """Return what stands against changing packages or the driver on the node now."""
-    refusals: list[Refusal] = []
-    if {"rocm_purge", "rocm"} & set(roles):
-        refusals += _users_of_gpus(ctx)
+    refusals = _gpu_count(ctx)
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
@@ -173,7 +206,26 @@ def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]
     return refusals
 
 
-def _users_of_gpus(ctx: PlanContext) -> list[Refusal]:
+def _gpu_count(ctx: PlanContext) -> list[Refusal]:
+    """Refuse a count that the node does not have: it would go into every node's hostfile."""
+    wanted = ctx.profile["gpu_count"]
+    models = set(ctx.gpu["pci_ids"])
+    seen = sum(f"{gpu['vendor']}:{gpu['device']}" in models for gpu in ctx.area("pci").get("gpus") or [])
+    if wanted is None or wanted == seen:
+        return []
+    return [
+        Refusal(
+            "gpu.count",
+            "gpu_count",
+            f"{seen} of {ctx.gpu['title']} on PCI",
+            f"{wanted}, as gpu_count says",
+            f"look for the missing card with `lspci -nn -d 1002:`, or set gpu_count: {seen} for this node",
+        )
+    ]
+
+
+def gpu_users(ctx: PlanContext) -> list[Refusal]:
+    """Refuse to take away the driver, the libraries or the node itself under a running job."""
     processes = ctx.snapshot.get("gpu_processes") or []
     if not processes:
         return []

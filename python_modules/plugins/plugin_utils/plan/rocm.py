@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile, absent_change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import (
     kernel_holds,
@@ -31,6 +31,10 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
             missing.append(name)
             changes.append(Change("package", name, installed or "not installed", version, _package_reason(ctx, name)))
     headers = _headers(ctx)
+    changes += [
+        Change("package", name, "not installed", "the distribution's", "AMD's driver is built for this kernel")
+        for name in headers
+    ]
     holds = _holds_missing(ctx, going)
     changes += [
         Change("hold", name, "free", "held", "an upgrade by hand or unattended would mix releases") for name in holds
@@ -46,6 +50,11 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         for name in kernel_holds(ctx)
         if not ctx.packages[name]["hold"]
     ]
+    if ctx.profile["gpu_access"] == "groups":
+        opened = absent_change(
+            UDEV_RULES, ctx.watched(UDEV_RULES), "gpu_access is groups: it would open the GPUs to all"
+        )
+        changes += [opened] if opened else []
     link = _link_change(ctx, going)
     changes += link
     members, notes = _members(ctx)
@@ -112,16 +121,21 @@ def _package_reason(ctx: PlanContext, name: str) -> str:
 def _key_change(ctx: PlanContext) -> list[Change]:
     seen = [ring for ring in ctx.area("apt").get("keyrings") or [] if ring["path"] == repositories.KEYRING_PATH]
     keys = {key["fingerprint"] for ring in seen for key in ring["keys"]}
-    if keys == {fingerprint(ctx)}:
+    file = ctx.watched(repositories.KEYRING_PATH) or {}
+    # apt reads its keys as a user of its own: one that only root may read is no key.
+    readable = not file or (file["mode"], file["owner"]) == ("0644", "root")
+    if keys == {fingerprint(ctx)} and readable:
         return []
     before = ", ".join(sorted(keys)) or "absent"
+    if not readable:
+        before += f" ({file['mode']} {file['owner']})"
     return [
         Change(
             "key",
             repositories.KEYRING_PATH,
             before,
             fingerprint(ctx),
-            "the only key that these repositories are trusted by",
+            "our lists trust this key and no other",
         )
     ]
 

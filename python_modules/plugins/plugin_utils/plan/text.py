@@ -33,7 +33,7 @@ def plan_text(plan: t.Mapping[str, t.Any], *, check: bool = False) -> str:
 def _changes(changes: list[dict[str, str]]) -> list[str]:
     """Group changes by kind and reason: thirty packages of one release are one reason."""
     if not changes:
-        return ["       entered because bringup_force is set"]
+        return ["       nothing differs here"]
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for change in changes:
         groups.setdefault((change["kind"], change["reason"]), []).append(change)
@@ -61,6 +61,8 @@ def _tail(plan: t.Mapping[str, t.Any], check: bool) -> list[str]:
             "  reboot needed, but this is a local connection: run `systemctl reboot` yourself, then call the same "
             "command again; it goes on from there: " + "; ".join(reboot["reasons"])
         )
+    elif reboot["needed"] and reboot.get("partly"):
+        lines.append("  a reboot is left for a run without bringup_only: " + "; ".join(reboot["reasons"]))
     elif reboot["needed"] and not reboot["allowed"]:
         lines.append("  reboot needed, but bringup_reboot is false: " + "; ".join(reboot["reasons"]))
     if check:

@@ -64,7 +64,7 @@ def plan_topology(ctx: PlanContext) -> TopologyPlan:
         trouble = ""
     except TopologyError as error:
         topology, trouble = None, str(error)
-    wanted, why = _is_wanted(ctx.profile["rccl_topology_mode"], topology, trouble)
+    wanted, why = _is_wanted(ctx, topology, trouble)
     files = []
     if topology is not None and wanted:
         files.append(ManagedFile(TOPOLOGY_PATH, render_xml(topology), why))
@@ -76,15 +76,18 @@ def plan_topology(ctx: PlanContext) -> TopologyPlan:
     return TopologyPlan(topology, tuple(files), absent, (why,))
 
 
-def _is_wanted(mode: str, topology: Topology | None, trouble: str) -> tuple[bool, str]:
+def _is_wanted(ctx: PlanContext, topology: Topology | None, trouble: str) -> tuple[bool, str]:
     """Return whether RCCL gets a file: a wrong one is worse than none."""
+    mode = ctx.profile["rccl_topology_mode"]
     if mode == "never":
         return False, "no RCCL topology file: rccl_topology_mode is never"
     if topology is None:
         return False, f"no RCCL topology file: {trouble}"
     if mode == "always":
         return True, "RCCL topology file: rccl_topology_mode is always"
-    differences = differs_from_detection(topology)
+    speed = str(ctx.profile["pcie_expected_speed"] or ctx.gpu["pcie_speed"]).split()[0]
+    width = int(ctx.profile["pcie_expected_width"] or ctx.gpu["pcie_width"])
+    differences = differs_from_detection(topology, float(speed), width)
     if differences:
         return True, f"RCCL topology file: {'; '.join(differences)}"
     return False, "no RCCL topology file: RCCL detects the same by itself, and a file can go stale"

@@ -39,7 +39,7 @@ def _drawing(folder: RunFolder, host: str, version: str) -> Drawing | None:
     try:
         snapshot = read_snapshot(folder.path, host)
         topology = build_topology(snapshot, version)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         # No snapshot, no topology for RCCL, or a damaged file: a report is made without the drawing.
         return None
     text = explanation_text(explain_topology(render_xml(topology), version))

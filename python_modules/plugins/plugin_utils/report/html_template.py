@@ -57,6 +57,14 @@ ROCm {{ results.rocm_release or "not named" }}, written {{ results.generated }}<
 {{ results.missing | length }} of {{ results.summary.nodes }} nodes have no verdict yet{% if results.missing %}:
 {{ results.missing[:20] | join(", ") }}{% if results.missing | length > 20 %} and others{% endif %}{% endif %}.</p>
 {% endif %}
+{% if results.fleet is defined and results.fleet %}
+<h2 id="fleet">Unlike the other nodes</h2>
+<ul>
+{% for one in results.fleet %}
+<li>{{ one.sentence }}</li>
+{% endfor %}
+</ul>
+{% endif %}
 <h2 id="summary">Summary</h2>
 <p>{{ results.summary.nodes }} nodes:
 {% for verdict, number in results.summary.items() if verdict != "nodes" and number %}
@@ -96,15 +104,13 @@ none
 </dl>
 </section>
 {% endfor %}
+{% if info.verb != "verify" %}
 <h3>Plan</h3>
 {% for step in node.plan %}
 {% if step.role is not defined %}
 <p>Refused: {{ step.subject }}: {{ step.seen }}; wanted {{ step.wanted }}; {{ step.remedy }}</p>
 {% else %}
-<details><summary><code>{{ step.role }}</code>: {{ step.changes | length }} changes</summary>
-{% for reason in step.reasons %}
-<p>{{ reason }}</p>
-{% endfor %}
+<details><summary><code>{{ step.role }}</code>: {{ step.changes | length }} change{{ "" if step.changes | length == 1 else "s" }}</summary>
 {% if step.changes %}
 <div class="scroll"><table>
 <thead><tr>{{ heads("What", "Before", "After", "Why") }}</tr></thead>
@@ -120,6 +126,7 @@ none
 {% else %}
 <p class="soft">{{ "Nothing to change." if node.counts else "No plan is kept of this node." }}</p>
 {% endfor %}
+{% endif %}
 {% if node.svg %}
 <details><summary>Topology, as RCCL sees it</summary>
 <div class="scroll">{{ node.svg }}</div>

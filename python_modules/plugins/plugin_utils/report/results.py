@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import collections
 import collections.abc as c
+import dataclasses
 import pathlib
 import typing as t
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.fleet import odd_ones_out
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.drawings import drawings_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import write_json, write_text
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html import DETAILED_NODES, render_html
@@ -123,7 +125,17 @@ def results_of(folder: RunFolder) -> Json:
     missing = [host for host, record in records.items() if decision(record) is None]
     complete = bool(folder.info.get("finished")) or not missing
     entries = {host: node_entry(record, folder.info, complete) for host, record in records.items()}
-    return assemble(entries, rocm_release=release_of(folder), complete=complete, missing=missing)
+    results = assemble(entries, rocm_release=release_of(folder), complete=complete, missing=missing)
+    odd = fleet_findings(records)
+    if odd:
+        results["fleet"] = odd
+    return results
+
+
+def fleet_findings(records: c.Mapping[str, c.Mapping[str, t.Any]]) -> list[Json]:
+    """Return the nodes that differ from the majority of the run, each with both values."""
+    facts = {host: record["fleet"] for host, record in records.items() if isinstance(record.get("fleet"), dict)}
+    return [{**dataclasses.asdict(one), "sentence": one.sentence()} for one in odd_ones_out(facts)]
 
 
 def release_of(folder: RunFolder) -> str:

@@ -143,7 +143,7 @@ def create_run_folder(
     report_dir.mkdir(parents=True, exist_ok=True)
     started = now()
     path = _new_folder(report_dir, started.strftime("%Y%m%dT%H%M%SZ"))
-    for name in ("nodes", "snapshots"):
+    for name in ("nodes", "snapshots", "manifests"):
         (path / name).mkdir(mode=0o750)
     info: dict[str, t.Any] = {
         "schema": SCHEMA,

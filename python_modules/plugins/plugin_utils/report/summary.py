@@ -45,8 +45,10 @@ def verdict_reason(verdict: str, checks: c.Sequence[Json]) -> str:
     """Return why a node has its verdict, in one line."""
     counts = collections.Counter(check["outcome"] for check in checks)
     if verdict == "pass":
-        warned = f", {counts['warn']} warned of" if counts["warn"] else ""
-        return f"{counts['ok']} checks are well{warned}, {counts['skipped']} do not apply"
+        warnings = ", ".join(dict.fromkeys(str(check["id"]) for check in checks if check["outcome"] == "warn"))
+        warned = f", {counts['warn']} warned of ({warnings})" if warnings else ""
+        waived = f", {counts['waived']} waived" if counts["waived"] else ""
+        return f"{counts['ok']} checks are well{warned}{waived}, {counts['skipped']} do not apply"
     outcome = "fail" if verdict == "fail" else "unknown"
     names = [check["id"] for check in decisive(checks) if check["outcome"] == outcome]
     listed = ", ".join(dict.fromkeys(names))
@@ -76,6 +78,15 @@ def summary_table(results: Json) -> str:
         lines += [f"{'':<{width}}    {check_sentence(check)}" for check in found[:TOLD]]
         if len(found) > TOLD:
             lines.append(f"{'':<{width}}    and {len(found) - TOLD} more")
+        # A waiver is shown every time, or nobody takes it back.
+        waived = [check for check in node["checks"] if check["outcome"] == "waived"]
+        lines += [f"{'':<{width}}    waived {check_sentence(check)}" for check in waived]
+    odd = results.get("fleet") or []
+    lines += ["", "unlike the other nodes:"] * bool(odd)
+    lines += [f"  {one['sentence']}" for one in odd[: 2 * TOLD]]
+    if len(odd) > 2 * TOLD:
+        lines.append(f"  and {len(odd) - 2 * TOLD} more; the run's report has them all")
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
-    lines.append(f"{results['summary']['nodes']} nodes: {', '.join(counts) or 'none'}")
+    number = results["summary"]["nodes"]
+    lines.append(f"{number} node{'' if number == 1 else 's'}: {', '.join(counts) or 'none'}")
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import binaries
 
 from ansible_collections.instinct.bringup.plugins.module_utils.child import call_in_child
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
@@ -55,7 +56,7 @@ def plant(tmp_path: Path) -> Plant:
     return make
 
 
-def config_space(port_type: int | None = None, size: int = 256) -> bytes:
+def config_space(port_type: int | None = None, size: int = 4096) -> bytes:
     """Return a configuration space with a power management and, with a port type, a PCI Express capability."""
     space = bytearray(size)
     space[0:4] = bytes.fromhex("02100f74")
@@ -65,6 +66,9 @@ def config_space(port_type: int | None = None, size: int = 256) -> bytes:
         space[0x48:0x4A] = bytes((0x01, 0x64 if port_type is not None else 0))
     if size > 0x70 and port_type is not None:
         space[0x64:0x68] = bytes((0x10, 0, port_type << 4 | 2, 0))
+    if size > 0x2B0 and port_type in (4, 6):
+        # An access control capability with everything switched off.
+        space[0x100:0x104] = (0x000D | 1 << 16).to_bytes(4, "little")
     return bytes(space)
 
 
@@ -101,6 +105,7 @@ def gpu_files(**changes: Content) -> dict[str, Content]:
         "subsystem_device": "0x0c34\n",
         "class": "0x038000\n",
         "revision": "0x02\n",
+        "config": config_space(0),
         "numa_node": "0\n",
         "local_cpulist": "0-63\n",
         "resource": "0x0000014000000000 0x0000014fffffffff 0x000000000014220c\n"
@@ -112,6 +117,20 @@ def gpu_files(**changes: Content) -> dict[str, Content]:
         "xgmi_hive_info/xgmi_hive_id": "2305843009213693953\n",
         "drm/card1/dev": "226:1\n",
         "drm/renderD128/dev": "226:128\n",
+        "iommu_group": "-> ../../../../../../kernel/iommu_groups/17",
+        "hwmon/hwmon3/temp1_label": "edge\n",
+        "hwmon/hwmon3/temp1_input": "33000\n",
+        "hwmon/hwmon3/temp1_crit": "105000\n",
+        "hwmon/hwmon3/power1_average": "41000000\n",
+        "hwmon/hwmon3/power1_cap": "300000000\n",
+        "ras/features": "feature mask: 0x3fff\n",
+        "ras/umc_err_count": "ue: 0\nce: 3\n",
+        "ras/gpu_vram_bad_pages": "0x00001234 : 0x00001000 : R\n",
+        "aer_dev_correctable": "RxErr 2\nTOTAL_ERR_COR 2\n",
+        "aer_dev_nonfatal": "TOTAL_ERR_NONFATAL 0\n",
+        "aer_dev_fatal": "TOTAL_ERR_FATAL 0\n",
+        "xgmi_num_links": "00 01 01 01\n",
+        "pcie_replay_count": "0\n",
         "driver": "-> ../../../../../../bus/pci/drivers/amdgpu",
         **{path.rpartition("/")[2]: content for path, content in link_files("").items()},
     }
@@ -125,6 +144,7 @@ def gpu_files(**changes: Content) -> dict[str, Content]:
         **port_files(upstream, "1022", "14c7", 5),
         **port_files(downstream, "1002", "14c8", 6),
         **{f"{gpu}/{name}": content for name, content in attributes.items() if content is not None},
+        "/sys/kernel/iommu_groups/17/type": "identity\n",
     }
 
 
@@ -169,7 +189,6 @@ def system_files() -> dict[str, Content]:
         f"/boot/vmlinuz-{kernel}": "",
         f"/lib/modules/{kernel}/build": f"-> /usr/src/linux-headers-{kernel}",
         f"/usr/src/linux-headers-{kernel}": None,
-        f"/lib/modules/{kernel}/updates/dkms/amdgpu.ko": "",
         "/etc/default/grub": 'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT="iommu=pt"\nGRUB_CMDLINE_LINUX=""\n',
         f"{dkms}/source": "-> /usr/src/amdgpu-5.18.13-1510348.22.04",
         "/usr/src/amdgpu-5.18.13-1510348.22.04/dkms.conf": "",
@@ -201,6 +220,40 @@ def system_files() -> dict[str, Content]:
         "/sys/devices/virtual/net/lo/speed": "10\n",
         "/var/lib/instinct-bringup/runs/20261201.json": '{"schema": 1, "state": "finished", "packages": ["rccl"], "steps": ["rocm"]}',
         "/sys/class/dmi/id/sys_vendor": "Maker of servers\n",
+        **platform_files(kernel),
+    }
+
+
+def platform_files(kernel: str) -> dict[str, Content]:
+    """Return what a node holds about how it is set up: power, trust, tunables, firmware, libraries, the log."""
+    efivars = "/sys/firmware/efi/efivars"
+    torch = "/opt/instinct/venv/lib/python3.11/site-packages/torch/lib"
+    return {
+        "/sys/class/iommu/ivhd0": None,
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",
+        "/sys/devices/system/cpu/cpu0/cpuidle/state2/disable": "1\n",
+        "/sys/devices/system/cpu/cpu0/cpuidle/state2/name": "C2\n",
+        f"{efivars}/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c": binaries.efi_variable(b"\1"),
+        f"{efivars}/SetupMode-8be4df61-93ca-11d2-aa0d-00e098032b8c": binaries.efi_variable(b"\0"),
+        f"{efivars}/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23": binaries.efi_variable(
+            binaries.signature_list(binaries.certificate("made machine owner"))
+        ),
+        "/proc/keys": "2b1 I------ 1 perm 1f030000 0 0 asymmetri made vendor: 0011: X509.rsa 11 []\n",
+        "/sys/kernel/security/lockdown": "none [integrity] confidentiality\n",
+        f"/lib/modules/{kernel}/updates/dkms/amdgpu.ko": binaries.signed_module("made machine owner"),
+        f"/boot/config-{kernel}": "CONFIG_PCI_P2PDMA=y\n# CONFIG_HSA_AMD_P2P is not set\n",
+        "/proc/sys/kernel/numa_balancing": "0\n",
+        "/etc/sysctl.d/90-rocm.conf": "kernel.numa_balancing=0\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never\n",
+        "/lib/firmware/updates/amdgpu/aldebaran_mec.bin": "",
+        "/var/lib/dpkg/info/linux-firmware.list": "/lib/firmware/amdgpu/aldebaran_smc.bin\n",
+        "/etc/ld.so.cache": binaries.loader_cache({"librccl.so.1": "/opt/rocm-5.4.2/lib/librccl.so.1"}),
+        "/opt/rocm-5.4.2/lib/librccl.so.1": binaries.library("librccl.so.1"),
+        f"{torch}/libtorch_hip.so": binaries.library("libtorch_hip.so", ("librccl.so.1",), "$ORIGIN"),
+        f"{torch}/librccl.so.1": binaries.library("librccl.so.1"),
+        "/etc/systemd/system/late.service": "[Service]\nExecStart=/sbin/modprobe amdgpu\n",
+        "/var/log/dmesg": "[    0.000000] Linux version 5.15.0\n[    5.9] amdgpu 0000:63:00.0: XGMI: Add node 3, hive 0x2.\n",
     }
 
 

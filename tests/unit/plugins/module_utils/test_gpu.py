@@ -52,6 +52,26 @@ def test_a_driven_card(plant: Plant, gpu: Callable[..., Any]) -> None:
         "hive_id": "0x2000000000000001",
         "render_minor": 128,
         "card": "card1",
+        "atomics": {"routing": False, "completer_32": False, "completer_64": False, "requester": False},
+        "aer": {"correctable": 2, "nonfatal": 0, "fatal": 0},
+        "health": {
+            "sensors": {
+                "temperatures": {"edge": {"celsius": 33.0, "critical": 105.0}},
+                "watts": 41.0,
+                "cap_watts": 300.0,
+            },
+            "ras": {
+                "features": "feature mask: 0x3fff",
+                "blocks": {"umc": {"ue": 0, "ce": 3}},
+                "bad_pages": 1,
+            },
+            "partition": {"compute": None, "memory": None},
+            "xgmi_num_links": [0, 1, 1, 1],
+            "replays": 0,
+            "power_state": None,
+            "performance_level": None,
+            "sriov_vfs": None,
+        },
     }
     assert tree.problems() == []
 

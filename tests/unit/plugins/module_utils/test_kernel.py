@@ -24,6 +24,7 @@ BASE: dict[str, Any] = {
     f"/lib/modules/{OLD}/build": f"-> /usr/src/linux-headers-{OLD}",
     f"/usr/src/linux-headers-{OLD}": None,
     f"/lib/modules/{NEW}/build": f"-> /usr/src/linux-headers-{NEW}",
+    f"/boot/config-{OLD}": "CONFIG_PCI_P2PDMA=y\n# CONFIG_HSA_AMD_P2P is not set\n",
 }
 
 
@@ -37,6 +38,7 @@ def test_running_and_next_kernel(plant: Plant) -> None:
         "next_cmdline": "",
         "installed": [OLD, NEW],
         "headers": [OLD],
+        "config": {"CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n", "CONFIG_HSA_AMD_P2P": "n"},
     }
     assert tree.problems() == []
 

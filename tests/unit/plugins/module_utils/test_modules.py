@@ -27,6 +27,8 @@ def test_a_loaded_dkms_module(plant: Plant) -> None:
     assert read_modules(tree) == {
         "amdgpu": {"loaded": True, "version": "5.18.13", "initstate": "live", "refcount": 12},
         "blacklisted_by": [],
+        "file": None,
+        "loaders": [],
     }
     assert tree.problems() == []
 

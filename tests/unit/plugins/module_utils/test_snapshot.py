@@ -20,6 +20,8 @@ AREAS = (
     *("os", "kernel", "python", "cpu", "memory", "numa", "pci", "kfd", "modules", "dkms", "devices"),
     *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "leftovers", "space", "python_envs"),
     *("net", "watch", "environment", "journal", "system"),
+    *("iommu", "cpu_power", "secure_boot", "sysctl", "thp", "shm", "services", "firmware_files"),
+    *("rccl_libraries", "kernel_log", "slurm", "tools"),
 )
 NOTHING = Request()
 
@@ -35,13 +37,14 @@ def test_a_live_node_has_every_area(plant: Plant, made_node: dict[str, Any]) -> 
     seen = build_snapshot(tree.root, Request(packages=["hipcc"], spaces=["/opt"], watch=["/etc/passwd"]), probe)
     assert tuple(seen)[:6] == ("schema", "collected", "root", "cpu_seconds", "problems", "skipped")
     assert tuple(seen)[6:] == AREAS
-    assert [area for area in AREAS if seen[area] is None] == []
+    # The made /dev has no shared memory, and nobody asked for the tools.
+    assert [area for area in AREAS if seen[area] is None] == ["shm", "kernel_log", "tools"]
     assert seen["skipped"] == {}
     assert seen["apt"]["policy"]["hipcc"]["candidate"] == "1"
     assert seen["dpkg"]["packages"]["dpkg"]["status"] == "ii "
     assert seen["devices"]["open_as"] == {}
-    # The made /proc has no mount table.
-    assert [problem["area"] for problem in seen["problems"]] == ["mounts"]
+    # The made /proc has no mount table, the made /dev no log of the kernel.
+    assert [problem["area"] for problem in seen["problems"]] == ["mounts", "shm", "kernel_log"]
 
 
 def test_another_root_asks_nothing_of_this_machine(plant: Plant, made_node: dict[str, Any]) -> None:
@@ -53,6 +56,9 @@ def test_another_root_asks_nothing_of_this_machine(plant: Plant, made_node: dict
         "space",
         "apt.policy",
         "apt.locks",
+        "shm",
+        "services",
+        "tools",
     }
     assert seen["python"] is seen["gpu_processes"] is seen["space"] is None
     assert seen["devices"]["open_as"] is seen["apt"]["policy"] is seen["apt"]["locks"] is None

@@ -17,9 +17,16 @@ def test_local_users_and_their_groups(plant: Plant) -> None:
     tree = plant({"/etc/passwd": PASSWD, "/etc/group": GROUP})
     local = users.read_local(tree)
     assert users.read_users(tree, local, ["deploy", "ghost", "odd"], live=False) == {
-        "deploy": {"exists": True, "local": True, "uid": 1000, "gid": 1000, "groups": ["deploy", "render"]},
-        "ghost": {"exists": False, "local": False, "uid": None, "gid": None, "groups": []},
-        "odd": {"exists": False, "local": False, "uid": None, "gid": None, "groups": []},
+        "deploy": {
+            "exists": True,
+            "local": True,
+            "uid": 1000,
+            "gid": 1000,
+            "groups": ["deploy", "render"],
+            "gids": {"render": 104},
+        },
+        "ghost": {"exists": False, "local": False, "uid": None, "gid": None, "groups": [], "gids": {}},
+        "odd": {"exists": False, "local": False, "uid": None, "gid": None, "groups": [], "gids": {}},
     }
     assert users.read_groups(local) == {"render": 104, "video": 44}
     assert tree.problems() == []
@@ -39,7 +46,7 @@ def test_a_user_whom_only_the_name_service_knows_is_not_local(plant: Plant) -> N
     assert root is not None
     assert (root["exists"], root["local"], root["uid"], root["gid"]) == (True, False, 0, known.pw_gid)
     assert root["groups"]
-    assert seen["no-such-user"] == {"exists": False, "local": False, "uid": None, "gid": None, "groups": []}
+    assert seen["no-such-user"] == {"exists": False, "local": False, "uid": None, "gid": None, "groups": [], "gids": {}}
 
 
 def test_an_unreadable_file_is_not_nobody(plant: Plant) -> None:

@@ -29,7 +29,7 @@ def test_it_reads_a_root_and_changes_nothing(run_module: RunModule, tmp_path: Pa
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"root": "/no/such/folder"}, "root /no/such/folder is not a folder on this machine"),
+        ({"root": "/no/such/folder"}, "root /no/such/folder is neither a folder nor a manifest on this machine"),
         ({"watch": ["etc/x", "/etc/y"], "spaces": ["opt"]}, "paths must be absolute: watch: etc/x, spaces: opt"),
     ],
 )

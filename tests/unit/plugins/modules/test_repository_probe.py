@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -94,3 +95,15 @@ def test_options_that_cannot_be_meant_are_refused(run_module: Any, changes: dict
     answer = run_module("repository_probe", **wanted)
     assert answer["failed"]
     assert said in answer["msg"]
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["the pinned file", "another file"])
+def test_a_file_with_a_digest_is_compared(run_module: Any, mirror: tuple[str, Path], right: bool) -> None:
+    url, folder = mirror
+    digest = hashlib.sha256((folder / "installer.deb").read_bytes()).hexdigest() if right else "0" * 64
+    urls = [{"name": "installer", "url": f"{url}/installer.deb", "sha256": digest}]
+    answer = run_module("repository_probe", **{**options(url), "urls": urls})
+    assert bool(answer.get("failed")) is not right
+    if not right:
+        assert "installer.deb has SHA-256" in answer["msg"]
+        assert "0" * 64 in answer["msg"]

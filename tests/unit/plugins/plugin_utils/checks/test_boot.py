@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.rows import Row, change, changes, each, hole, not_held
 
@@ -29,20 +31,44 @@ ABSENT = change("kernel/cmdline", "BOOT_IMAGE=/vmlinuz ro quiet")
 NOT_SET = change("kernel/next_cmdline", "quiet")
 
 
+def TRANSLATES(snapshot: dict[str, Any]) -> None:
+    snapshot["iommu"]["gpu_types"] = dict.fromkeys(snapshot["iommu"]["gpu_types"], "DMA-FQ")
+
+
 @each(
     {
         "active": Row("ok", observed="active", required=False, evidence="/proc/cmdline"),
         "switched off": Row("ok", "switched off", change("kernel/cmdline", "ro amd_iommu=off")),
-        "pending": Row("warn", "not active", ABSENT, observed="pending"),
-        "overridden": Row(
+        "pending": Row("fail", "not active", changes(ABSENT, TRANSLATES), observed="pending"),
+        "set, but a GPU's group translates": Row(
+            "fail", "of type DMA-FQ", TRANSLATES, observed="translating", evidence="/sys/kernel/iommu_groups"
+        ),
+        "the kernel's default passes through": Row("ok", "kernel's default", changes(ABSENT, NOT_SET)),
+        "switched off in the BIOS": Row(
+            "ok", "no IOMMU at work", changes(ABSENT, NOT_SET, change("iommu", {"units": [], "gpu_types": {}}))
+        ),
+        "no group type is shown, as on an old kernel": Row(
+            "fail", "no iommu=pt", changes(ABSENT, NOT_SET, change("iommu/gpu_types", {})), observed="absent"
+        ),
+        "an Intel host": Row(
+            "fail",
+            "no intel_iommu=on iommu=pt",
+            changes(ABSENT, NOT_SET, TRANSLATES, change("cpu/vendor", "GenuineIntel")),
+        ),
+        "one GPU": Row(
             "warn",
+            "with one GPU",
+            changes(ABSENT, NOT_SET, TRANSLATES, lambda snapshot: snapshot["pci"]["gpus"].__delitem__(slice(1, None))),
+        ),
+        "overridden": Row(
+            "fail",
             "takes iommu=pt back",
-            changes(change("kernel/cmdline", "ro iommu=pt iommu=soft"), NOT_SET),
+            changes(change("kernel/cmdline", "ro iommu=pt iommu=soft"), NOT_SET, TRANSLATES),
             observed="overridden",
         ),
-        "absent": Row("warn", "no iommu=pt", changes(ABSENT, NOT_SET), observed="absent"),
+        "absent": Row("fail", "no iommu=pt", changes(ABSENT, NOT_SET, TRANSLATES), observed="absent"),
         "a container is judged by its host's kernel": Row(
-            "warn", "no iommu=pt", changes(ABSENT, NOT_SET, change("system/virtualization", "podman"))
+            "fail", "no iommu=pt", changes(ABSENT, NOT_SET, TRANSLATES, change("system/virtualization", "podman"))
         ),
         "a guest": Row("skipped", "kvm guest", changes(ABSENT, change("system/virtualization", "kvm"))),
         "not readable": Row("unknown", "EACCES", hole("kernel/cmdline", "/proc/cmdline"), required=False),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,8 @@ from typing import Any
 from support.snapshots import node
 
 from ansible_collections.instinct.bringup.plugins.module_utils.snapshot import Request, build_snapshot
-from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import CheckContext, run_checks, verdict
-
-# The shape of a catalog file, of a card that the catalog does not hold yet.
-MI300X = {
-    "name": "mi300x", "title": "AMD Instinct MI300X", "pci_ids": ["1002:74a1"], "pcie_width": 16,
-    "pcie_speed": "32.0 GT/s", "on_card_ports": [],
-}  # fmt: skip
 
 
 def captured(archive: Path, root: Path, links: bool = True) -> dict[str, Any]:
@@ -38,13 +31,19 @@ def judge(archive: Path, root: Path, **options: Any) -> tuple[str, dict[str, str
 
 def test_mi210_with_two_hives_of_four_passes(captures: Path, tmp_path: Path) -> None:
     archive = captures / "kfd-mi210-8gpu-2hives.tar.gz"
-    assert judge(archive, tmp_path, gpu_count=8, gpu_hive_size=4) == ("pass", {"gpu.count": "ok", "xgmi.hive": "ok"})
+    assert judge(archive, tmp_path, gpu_count=8, gpu_hive_size=4) == (
+        "pass",
+        {"gpu.count": "ok", "xgmi.hive": "ok", "xgmi.matrix_expected": "ok"},
+    )
 
 
 def test_mi210_of_which_more_was_declared_fails(captures: Path, tmp_path: Path) -> None:
     archive = captures / "kfd-mi210-8gpu-2hives.tar.gz"
     outcome, judged = judge(archive, tmp_path, gpu_count=9, gpu_hive_size=8)
-    assert (outcome, judged) == ("fail", {"gpu.count": "fail", "xgmi.hive": "fail"})
+    assert (outcome, judged) == (
+        "fail",
+        {"gpu.count": "fail", "xgmi.hive": "fail", "xgmi.matrix_expected": "ok"},
+    )
 
 
 def test_mi210_of_which_no_wiring_was_declared_is_warned_of(captures: Path, tmp_path: Path) -> None:
@@ -54,10 +53,7 @@ def test_mi210_of_which_no_wiring_was_declared_is_warned_of(captures: Path, tmp_
 
 
 def test_mi300x_with_63_of_64_partitions_fails(captures: Path, tmp_path: Path) -> None:
-    (tmp_path / "gpus").mkdir()
-    # JSON is YAML too.
-    (tmp_path / "gpus" / "mi300x.yml").write_text(json.dumps(MI300X))
     snapshot = captured(captures / "kfd-mi300x-8gpu-cpx.tar.gz", tmp_path / "tree", links=False)
     profile = {"gpu_model": "mi300x", "gpu_count": 8}
-    (result,) = run_checks(CheckContext(profile, Catalog(tmp_path), snapshot, {}), only={"gpu.count"})
+    (result,) = run_checks(CheckContext(profile, default_catalog(), snapshot, {}), only={"gpu.count"})
     assert (result.outcome, result.observed) == ("fail", "63 of 64 partitions")

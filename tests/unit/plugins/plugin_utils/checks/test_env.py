@@ -226,3 +226,24 @@ def test_an_area_that_is_not_there_is_never_ok(check_id: str) -> None:
     made = node()
     made.snapshot["environment"] = None
     assert {result.outcome for result in made.check(check_id)} == {"unknown"}
+
+
+def test_the_report_tells_what_the_profile_costs() -> None:
+    found = node("mi210-8gpu-2hives", rccl_profile="low_memory").check("rccl.memory")
+    assert [result.subject for result in found] == [
+        "RCCL's memory without a profile",
+        "RCCL's memory with profile low_memory",
+    ]
+    assert "104 to 128 MiB" in found[0].observed
+    assert "12 to 16 MiB" in found[1].observed
+    assert "Not counted" in found[1].observed
+
+
+def test_a_profile_that_changes_no_memory_is_told_once() -> None:
+    assert len(node("mi210-8gpu-2hives").check("rccl.memory")) == 1
+
+
+def test_without_gpus_there_is_nothing_to_tell() -> None:
+    made = node()
+    made.plan["notes"] = []
+    assert [result.outcome for result in made.check("rccl.memory")] == ["skipped"]

@@ -17,7 +17,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry i
 
 AREAS = (
     "os", "kernel", "numa", "pci", "modules", "dkms", "devices", "users", "dpkg", "apt", "opt", "alternatives",
-    "python_envs", "watch", "environment", "system",
+    "python_envs", "watch", "environment", "system", "cpu", "cpu_power", "secure_boot", "sysctl", "shm", "services", "firmware_files",
+    "kernel_log", "slurm", "net", "iommu",
 )  # fmt: skip
 
 
@@ -52,7 +53,11 @@ def test_verdict(outcomes: list[CheckResult], expected: str) -> None:
 def test_a_captured_tree_that_holds_kfd_only_is_judged_by_that() -> None:
     made = node(change=not_held(*AREAS))
     results = run_checks(made.context())
-    assert {entry.id for entry in results if entry.outcome == "ok"} == {"gpu.count", "xgmi.hive"}
+    assert {entry.id for entry in results if entry.outcome == "ok"} == {
+        "gpu.count",
+        "xgmi.hive",
+        "xgmi.matrix_expected",
+    }
     assert {entry.outcome for entry in results} == {"ok", "skipped"}
     assert all(entry.reason for entry in results if entry.outcome == "skipped")
     assert verdict(results) == "pass"

@@ -4,7 +4,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
@@ -161,6 +161,7 @@ def test_ten_megabytes_end_with_a_note() -> None:
     assert "the findings end here" in found.notes[-1].message
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=150), st.sampled_from(["5.2.0", "5.4.2", "6.2.2", "7.1.0"]))
 def test_any_text_gives_known_verdicts(text: str, release: str) -> None:
     for finding in lint("export NCCL_BUFFSIZE=" + text, DEVICES, release).findings:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.nearest import Nearest, edits
@@ -24,12 +24,14 @@ def plain(left: str, right: str) -> int:
     return rows[-1][-1]
 
 
+@settings(max_examples=40)
 @given(WORDS, WORDS)
 def test_edits_are_those_of_the_definition(left: str, right: str) -> None:
     true = plain(left, right)
     assert edits(left, right, 2) == (true if true <= 2 else None)
 
 
+@settings(max_examples=40)
 @given(st.lists(WORDS.map(lambda word: "LONG_PREFIX_" + word), max_size=6), WORDS)
 def test_the_nearest_is_as_near_as_any(known: list[str], word: str) -> None:
     name = "LONG_PREFIX_" + word

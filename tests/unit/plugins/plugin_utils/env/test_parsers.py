@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.parsers import FORMS, NotText, decode, detect, parse
@@ -100,6 +100,7 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=40)
 @given(text=st.text(max_size=120))
 def test_any_text_is_read_in_any_form(form: str, text: str) -> None:
     parsed = parse(text, form)
@@ -111,6 +112,7 @@ NAMES = st.sampled_from(["NCCL_DEBUG", "NCCL_BUFFSIZE", "HSA_XNACK", "A"])
 PLAIN = st.text(alphabet="abz019_./:,^=+@%-", min_size=1, max_size=12).filter(lambda text: text[0] != "%")
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(NAMES, PLAIN, min_size=1))
 def test_plain_files_read_alike_in_every_form_of_lines(held: dict[str, str]) -> None:
     text = "".join(f"{name}={value}\n" for name, value in held.items())

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
@@ -100,6 +100,7 @@ def test_the_five_files_carry_the_same_values(name: str) -> None:
 SAFE = st.text(alphabet="abcXYZ019_./:,^=+@%-", min_size=1, max_size=20)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["NCCL_DEBUG_FILE", "NCCL_HOSTID", "NCCL_NET_PLUGIN"]), SAFE))
 def test_the_sites_values_are_the_same_in_all_five(extra: dict[str, str]) -> None:
     env = make(extra=extra)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.shell import parse_shell
@@ -97,6 +97,7 @@ def test_nothing_is_run(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=200))
 def test_any_text_is_read_to_its_end(text: str) -> None:
     parsed = parse_shell(text)
@@ -106,6 +107,7 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
 WORD = st.text(alphabet="ab1 '\"\\#;&|<>(){}*?~,^=", max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from("ABCD"), WORD), max_size=4))
 def test_quoted_values_are_what_a_shell_makes_of_them(pairs: list[tuple[str, str]]) -> None:
     lines = [f"export {name}='{value.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'" for name, value in pairs]

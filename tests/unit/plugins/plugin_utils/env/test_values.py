@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.registry import default_registry
@@ -105,6 +105,7 @@ def test_channels_are_bounded_by_the_build(release: str, most: int) -> None:
     assert problem("NCCL_MAX_NCHANNELS", str(most + 1), release)
 
 
+@settings(max_examples=40)
 @given(st.from_regex(r"[ ]{0,2}[-+]?(0x|0|)[0-9a-fA-F]{0,6}[a-zA-Z]{0,2}", fullmatch=True))
 def test_a_number_is_read_as_c_reads_it(text: str) -> None:
     library = ctypes.CDLL(None)

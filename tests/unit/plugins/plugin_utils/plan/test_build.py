@@ -198,3 +198,67 @@ def test_a_run_that_was_interrupted_is_told_finished_and_closed() -> None:
     assert changes(plan, "journal")["OLD"]["after"] == "finished by this run"
     inputs = plan["steps"][0]["inputs"]
     assert (inputs["closes"], inputs["settle"]) == (["OLD"], True)
+
+
+JOB = [{"pid": 41, "name": "train.py", "uid": 1000, "paths": ["/dev/kfd"]}]
+
+
+def busy(snapshot: dict[str, t.Any]) -> list[str]:
+    plan = made.plan({**snapshot, "gpu_processes": JOB}, bringup_reboot=True)
+    return [refusal["id"] for refusal in plan["refusals"]]
+
+
+def test_nothing_is_rebooted_or_removed_under_a_running_job() -> None:
+    pending, tree = made.converged(), made.converged()
+    pending["kernel"]["next_release"] = "5.15.0-99-generic"
+    tree["opt"]["trees"] = [{"path": "/opt/rocm-5.1.3", "owners": [], "version": None, "unowned_files": 3}]
+    assert busy(pending) == ["gpu.in_use"]
+    assert busy(tree) == ["gpu.in_use"]
+
+
+def test_an_mpi_is_installed_beside_a_running_job() -> None:
+    snapshot = made.converged()
+    del snapshot["dpkg"]["packages"]["openmpi-bin"]
+    assert busy(snapshot) == []
+
+
+def test_a_part_of_the_plan_leaves_the_reboot_and_says_so() -> None:
+    snapshot = made.converged()
+    snapshot["modules"]["amdgpu"]["version"] = "5.16.9.22.20"
+    plan = made.plan(snapshot, bringup_reboot=True, bringup_only=["rccl"])
+    assert plan["steps"] == []
+    assert "left for a run without bringup_only" in plan_text(plan)
+
+
+def test_a_lock_of_another_release_is_refused_before_that_release_is_changed() -> None:
+    plan = made.plan(made.converged(), rocm_release="5.7.1")
+    assert "py.lock" in [refusal["id"] for refusal in plan["refusals"]]
+
+
+def test_the_rule_that_opens_the_gpus_goes_when_groups_are_wanted() -> None:
+    snapshot = made.converged()
+    snapshot["watch"]["/etc/udev/rules.d/70-instinct-bringup.rules"] = {"type": "file"}
+    assert changes(made.plan(snapshot), "file")["/etc/udev/rules.d/70-instinct-bringup.rules"]["after"] == "absent"
+
+
+def test_escape_sequences_and_line_breaks_of_a_node_are_told_as_such() -> None:
+    snapshot = made.converged()
+    name = "/opt/rocm-x\n  forged\x1b[31m"
+    snapshot["opt"]["trees"] = [{"path": name, "owners": [], "version": None, "unowned_files": 0}]
+    plan = made.plan(snapshot)
+    assert r"/opt/rocm-x\n  forged\x1b[31m" in plan_text(plan)
+    assert plan["steps"][1]["inputs"]["trees"] == [name]
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_applied() -> None:
+    snapshot = made.converged()
+    snapshot["watch"]["/etc/deepspeed/hostfile"]["type"] = "directory"
+    plan = made.plan(snapshot)
+    assert [refusal["subject"] for refusal in plan["refusals"]] == ["/etc/deepspeed/hostfile"]
+    assert plan["steps"] == []
+
+
+def test_a_key_that_apt_cannot_read_is_put_right() -> None:
+    snapshot = made.converged()
+    snapshot["watch"]["/etc/apt/keyrings/rocm.gpg"] = {"type": "file", "mode": "0600", "owner": "root"}
+    assert "0600 root" in changes(made.plan(snapshot), "key")["/etc/apt/keyrings/rocm.gpg"]["before"]

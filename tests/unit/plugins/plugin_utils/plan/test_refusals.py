@@ -49,6 +49,20 @@ REFUSED: list[tuple[str, dict[str, t.Any], dict[str, t.Any], str, str]] = [
     ("unknown use case", made.bare(), {"rocm_usecases": ["hiplibsdkk"]}, "profile.usecase", "hiplibsdk"),
     ("unknown choice", made.bare(), {"rocm_method": "curl"}, "profile.value", "amdgpu_install"),
     ("installer without a digest", made.bare(), {"rocm_installer_sha256": ""}, "rocm.installer_unpinned", "SHA-256"),
+    ("a count that the node does not have", made.bare(), {"gpu_count": 8}, "gpu.count", "1 of AMD Instinct MI210"),
+    ("a speed of another form", made.bare(), {"pcie_expected_speed": "Gen4"}, "profile.value", "16.0 GT/s"),
+    ("a URL that is none", made.bare(), {"rocm_apt_url": "mirror/rocm"}, "profile.value", "https://"),
+    ("a URL with a password", made.bare(), {"rocm_base_url": "http://u:pw@m/"}, "profile.value", "auth.conf.d"),
+    (
+        "half a fingerprint",
+        made.bare(),
+        {"rocm_key_fingerprint": "9386B48A1A693C5C"},
+        "profile.value",
+        "40 hexadecimal",
+    ),
+    ("no time to answer", made.bare(), {"preflight_timeout": 0}, "profile.value", "above 0"),
+    ("a venv that is the root", made.bare(), {"pytorch_venv": "/venv/.."}, "profile.value", "absolute path"),
+    ("a mirror that is nothing", made.bare(), {"rocm_base_url": ""}, "profile.value", "URL of AMD's server"),
     ("no GPU", with_area("pci", {"gpus": [], "nics": []}), {}, "gpu.none", "none of AMD's"),
     ("another GPU", with_gpu(device="1638"), {}, "gpu.none", "1002:1638"),
     ("GPU in use", with_area("gpu_processes", IN_USE), {}, "gpu.in_use", "train.py (pid 41"),
@@ -112,3 +126,11 @@ def test_a_rendered_file_is_repaired_while_a_job_runs() -> None:
     snapshot = no_change_needed()
     snapshot["watch"]["/etc/rccl.conf"]["type"] = "absent"
     assert [step["role"] for step in made.plan(snapshot)["steps"]] == ["preflight", "rccl"]
+
+
+def test_a_password_in_a_url_stays_out_of_every_word_of_the_plan() -> None:
+    assert "s3cret" not in str(made.plan(made.bare(), rocm_base_url="http://user:s3cret@mirror.example"))
+
+
+def test_a_missing_card_does_not_hide_the_verdict_of_a_node_that_needs_no_change() -> None:
+    assert made.plan(made.converged(), gpu_count=8)["refusals"] == []

@@ -55,8 +55,12 @@ def test_what_rccl_detects_itself_is_not_rendered(quad: dict[str, t.Any]) -> Non
     assert set(plan.absent) == set(PATHS)
 
 
-def test_narrow_link_is_a_reason_to_render(narrow: dict[str, t.Any]) -> None:
-    plan = planned(narrow)
+def test_narrow_link_is_a_fault_to_mend_and_not_to_write_down(narrow: dict[str, t.Any]) -> None:
+    assert planned(narrow).topology_file is None
+
+
+def test_narrow_link_that_the_site_expects_is_a_reason_to_render(narrow: dict[str, t.Any]) -> None:
+    plan = planned(narrow, pcie_expected_width=8)
     assert plan.topology_file == TOPOLOGY_PATH
     assert "0000:41:00.0: the link gives 16.0 GT/s PCIe x8" in plan.notes[0]
     assert plan.files[0].content == render_xml(build_topology(narrow, "2.13.4"))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the kernel's log: what the driver, the PCI bus and the firmware loader said since the boot.
+
+The ring buffer forgets its oldest lines, so that nothing said here is no proof of health.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Callable, Dict, List, Optional, Pattern, Tuple
+
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
+
+KMSG = "/dev/kmsg"
+# Where Ubuntu keeps the messages of the boot, and where a captured tree has them.
+FILE = "/var/log/dmesg"
+MAX_BYTES = 16 * 1024 * 1024
+# One broken card writes the same line for hours.
+MAX_EVENTS = 200
+MAX_TEXT = 240
+_RECORD = 8192
+
+_BDF = r"(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+_STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\]\s?")
+_HEX_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+
+Json = Dict[str, Any]
+
+
+def _rule(pattern: str) -> Pattern[str]:
+    return re.compile(pattern)
+
+
+# Kind of event -> how it is worded, old and new. "detail" is what the kind is about.
+RULES: Tuple[Tuple[str, Pattern[str]], ...] = (
+    ("probe_failed", _rule(r"probe of " + _BDF + r" failed with error (?P<detail>-\d+)")),
+    ("probe_failed", _rule(_BDF + r": probe with driver amdgpu failed with error (?P<detail>-\d+)")),
+    ("post_error", _rule(_BDF + r": .*gpu post error")),
+    ("init_fatal", _rule(_BDF + r": .*Fatal error during GPU init")),
+    ("discovery", _rule(r"(?:" + _BDF + r": )?.*get invalid ip discovery binary signature")),
+    ("bar_no_space", _rule(_BDF + r": BAR (?P<detail>\d+)[: ].*(?:no space for|can't assign; no space)")),
+    ("firmware_missing", _rule(r"(?:" + _BDF + r": )?Direct firmware load for (?P<detail>\S+) failed with error -2")),
+    ("atomics_missing", _rule(_BDF + r": .*PCIE atomic ops is not supported")),
+    ("p2p_denied", _rule(_BDF + r": cannot be used for peer-to-peer DMA")),
+    ("link_limited", _rule(_BDF + r": (?P<detail>[0-9.]+ Gb/s available PCIe bandwidth, limited by .*)")),
+    ("key_rejected", _rule(r"(?P<detail>Loading of unsigned module is rejected|Key was rejected by service)")),
+    ("key_rejected", _rule(r"(?P<detail>amdgpu: module verification failed: signature.*missing)")),
+    (
+        "aer",
+        _rule(r"(?:pcieport|amdgpu|pci) " + _BDF + r": (?:AER: )?PCIe Bus Error: severity=(?P<detail>[A-Za-z() -]+)"),
+    ),
+    ("ras", _rule(_BDF + r": .*(?P<detail>\d+ uncorrectable hardware errors detected in \w+ block)")),
+)
+_HIVE = re.compile(_BDF + r": (?:amdgpu: )?XGMI: Add node (?P<node>\d+), hive (?P<hive>0x[0-9a-f]+)")
+_APEI_SEVERITY = re.compile(r"\[Hardware Error\]:\s+(?:Error \d+, type|event severity): (?P<severity>\w+)")
+_APEI_DEVICE = re.compile(r"\[Hardware Error\]:\s+device_id: " + _BDF)
+_VRAM = re.compile(_BDF + r": .*Detected VRAM RAM=(?P<ram>\d+)M, BAR=(?P<bar>\d+)M")
+
+
+def parse_kernel_log(text: str) -> Json:
+    """Return what a kernel log tells: "events", "hives" and "vram".
+
+    events: [{"kind", "bdf", "detail", "text"}], the first 200. hives: {BDF: hive id as text}.
+    vram: {BDF: {"ram_mib", "bar_mib"}}. whole: whether the log begins at the boot.
+    """
+    events: List[Json] = []
+    hives: Dict[str, str] = {}
+    vram: Dict[str, Json] = {}
+    severity: Optional[str] = None
+    whole = False
+    for raw in text.splitlines():
+        line = _STAMP.sub("", raw)
+        whole = whole or line.startswith("Linux version ")
+        severity, event = _apei(line, severity)
+        event = event or _event(line)
+        if event is not None and len(events) < MAX_EVENTS:
+            events.append(event)
+        found = _HIVE.search(line)
+        if found:
+            hives[found.group("bdf")] = found.group("hive")
+        found = _VRAM.search(line)
+        if found:
+            vram[found.group("bdf")] = {"ram_mib": int(found.group("ram")), "bar_mib": int(found.group("bar"))}
+    return {"whole": whole, "events": events, "hives": hives, "vram": vram}
+
+
+def _event(line: str) -> Optional[Json]:
+    for kind, pattern in RULES:
+        found = pattern.search(line)
+        if found:
+            parts = found.groupdict()
+            detail = (parts.get("detail") or "").strip() or None
+            return {"kind": kind, "bdf": parts.get("bdf"), "detail": detail, "text": line[:MAX_TEXT]}
+    return None
+
+
+def _apei(line: str, severity: Optional[str]) -> Tuple[Optional[str], Optional[Json]]:
+    """Follow the firmware's own report of an error: its severity comes lines before its device."""
+    found = _APEI_SEVERITY.search(line)
+    if found:
+        return found.group("severity"), None
+    found = _APEI_DEVICE.search(line)
+    if found and severity:
+        event = {"kind": "aer", "bdf": found.group("bdf"), "detail": severity, "text": line[:MAX_TEXT]}
+        return None, event
+    return severity, None
+
+
+def read_kernel_log(tree: Tree, live: bool) -> Optional[Json]:
+    """Return the snapshot's "kernel_log", None with a problem where no log can be read."""
+    if live:
+        text = read_ring(tree)
+    else:
+        text = tree.read_text("kernel_log", FILE, limit=MAX_BYTES)
+    return parse_kernel_log(text) if text is not None else None
+
+
+def read_ring(tree: Tree, read: Callable[[int, int], bytes] = os.read) -> Optional[str]:
+    """Return the messages of the kernel's ring buffer, one a line, without waiting for new ones."""
+    try:
+        handle = os.open(tree.host_path(KMSG), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        tree.problem("kernel_log", KMSG, error)
+        return None
+    lines: List[str] = []
+    size = 0
+    try:
+        while size < MAX_BYTES:
+            try:
+                record = read(handle, _RECORD)
+            except BlockingIOError:
+                break
+            except BrokenPipeError:
+                # The oldest records were overwritten while we read; the next read goes on behind them.
+                continue
+            if not record:
+                break
+            size += len(record)
+            lines.append(message_of(record))
+    except OSError as error:
+        tree.problem("kernel_log", KMSG, error)
+        return None
+    finally:
+        os.close(handle)
+    return "\n".join(lines)
+
+
+def message_of(record: bytes) -> str:
+    """Return the message of a record such as b"6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n"."""
+    text = record.decode("utf-8", "replace").partition("\n")[0]
+    before, semicolon, message = text.partition(";")
+    plain = message if semicolon and before[:1].isdigit() else text
+    return _HEX_ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), plain)
