@@ -152,7 +152,8 @@ def _live_changes(ctx: PlanContext) -> list[Change]:
             changes.append(Change("sysctl", str(key), seen or "not known", _plain(value), "kernel_tuning_sysctl"))
     pages = str(ctx.profile["kernel_tuning_transparent_hugepage"])
     seen = str((ctx.watched(HUGE_PAGES) or {}).get("text") or "")
-    if pages and f"[{pages}]" not in seen:
+    # The kernel marks the mode in force; a plain file, as a simulated node has, holds what was written.
+    if pages and f"[{pages}]" not in seen and seen.strip() != pages:
         reason = "kernel_tuning_transparent_hugepage"
         changes.append(Change("live", HUGE_PAGES, seen.strip() or "not known", pages, reason))
     return changes

@@ -123,7 +123,7 @@ def _key_change(ctx: PlanContext) -> list[Change]:
     keys = {key["fingerprint"] for ring in seen for key in ring["keys"]}
     file = ctx.watched(repositories.KEYRING_PATH) or {}
     # apt reads its keys as a user of its own: one that only root may read is no key.
-    readable = not file or (file["mode"], file["owner"]) == ("0644", "root")
+    readable = file.get("type") != "file" or (file["mode"], file["owner"]) == ("0644", "root")
     if keys == {fingerprint(ctx)} and readable:
         return []
     before = ", ".join(sorted(keys)) or "absent"
