@@ -29,6 +29,8 @@ TITLES = {
     "numa_nodes": "NUMA nodes",
     "rocm": "ROCm",
 }
+# Of fewer nodes none is the odd one.
+FEWEST = 3
 # Nodes with other cards are another fleet.
 GROUP = "gpus"
 
@@ -108,8 +110,8 @@ def _microcode(gpus: c.Sequence[c.Mapping[str, t.Any]]) -> str:
 def odd_ones_out(nodes: c.Mapping[str, Facts]) -> list[OddOne]:
     """Return the nodes that differ from the majority of those with the same cards.
 
-    Where a fact has no value on more than half of at least three nodes, every one of them is named. Two nodes that
-    differ have no majority either. A node of which a fact could not be read is left out of that fact's count.
+    Where a fact has no value on more than half of them, every one is named. Two nodes that differ say nothing of
+    which one is odd, so nothing is said. A node of which a fact could not be read is left out of that fact's count.
     """
     groups: dict[str, dict[str, Facts]] = {}
     for host, facts in nodes.items():
@@ -127,7 +129,7 @@ def _models(counted: str) -> str:
 
 def _odd_in(fact: str, values: dict[str, str]) -> list[OddOne]:
     counts = collections.Counter(values.values())
-    if len(counts) < 2:
+    if len(counts) < 2 or len(values) < FEWEST:
         return []
     usual, number = counts.most_common(1)[0]
     if number * 2 > len(values):
