@@ -233,7 +233,8 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        "purge": purge.inputs if purge else None,
+        # What the module takes; the folder of the run is the role's own.
+        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
         "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
