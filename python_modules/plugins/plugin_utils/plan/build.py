@@ -214,6 +214,9 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
                 }
             ]
     wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
+    if ctx.profile["pytorch_wheelhouse"]:
+        # The controller fetches them, once for all nodes; a node need not reach the index at all.
+        wheels = []
     if wheels:
         pins = lock_pins(ctx.lock or "")
         probe["wheel_index"] = {
