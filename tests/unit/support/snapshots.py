@@ -246,9 +246,12 @@ def _healthy(machine: str, options: str) -> Node:
     snapshot = {**software(), **hardware(hives, sockets), "watch": {}}
     snapshot["cpu"]["sockets"] = sockets
     plan = _plan(profile, snapshot)
-    snapshot["watch"] = {path: _absent() for path in watched_paths(profile)} | {
-        file["path"]: _present(file) for file in plan["files"]
-    }
+    in_force = {"/proc/sys/kernel/numa_balancing": {**_absent(), "type": "file", "text": "0\n"}}
+    snapshot["watch"] = (
+        {path: _absent() for path in watched_paths(profile)}
+        | in_force
+        | {file["path"]: _present(file) for file in plan["files"]}
+    )
     read = {"/etc/rccl.conf", "/etc/profile.d/rccl.sh"}
     snapshot["environment"]["files"] = [
         {"path": file["path"], "user": None, "text": file["content"]} for file in plan["files"] if file["path"] in read

@@ -214,6 +214,9 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
                 }
             ]
     wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
+    if ctx.profile["pytorch_wheelhouse"]:
+        # The controller fetches them, once for all nodes; a node need not reach the index at all.
+        wheels = []
     if wheels:
         pins = lock_pins(ctx.lock or "")
         probe["wheel_index"] = {
@@ -233,6 +236,7 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
+        # What the module takes; the folder of the run is the role's own.
         "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,

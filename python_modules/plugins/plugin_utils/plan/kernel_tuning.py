@@ -56,11 +56,19 @@ def tuning_refusals(profile: Profile) -> list[Refusal]:
     return [Refusal("profile.value", option, repr(word), wanted, f"correct {option}") for option, word, wanted in wrong]
 
 
+def boot_parameters(ctx: PlanContext) -> list[str]:
+    """Return the wanted parameters. On Intel iommu=pt says nothing while the IOMMU itself is not switched on."""
+    words = [str(word) for word in ctx.profile["kernel_tuning_boot_parameters"]]
+    named = {word.partition("=")[0] for word in words}
+    if "iommu=pt" in words and ctx.area("cpu").get("vendor") == "GenuineIntel" and "intel_iommu" not in named:
+        return ["intel_iommu=on", *words]
+    return words
+
+
 def missing_parameters(ctx: PlanContext, cmdline: str) -> list[str]:
     """Return the wanted parameters that a command line does not end up with: of a name the last one counts."""
     last = {word.partition("=")[0]: word for word in cmdline.split()}
-    wanted = [str(word) for word in ctx.profile["kernel_tuning_boot_parameters"]]
-    return [word for word in wanted if last.get(word.partition("=")[0]) != word]
+    return [word for word in boot_parameters(ctx) if last.get(word.partition("=")[0]) != word]
 
 
 def plan_kernel_tuning(ctx: PlanContext) -> Step:
@@ -96,7 +104,7 @@ def plan_kernel_tuning(ctx: PlanContext) -> Step:
 def _files(ctx: PlanContext) -> list[ManagedFile]:
     profile = ctx.profile
     files = []
-    if words := [str(word) for word in profile["kernel_tuning_boot_parameters"]]:
+    if words := boot_parameters(ctx):
         content = f'{HEADER}GRUB_CMDLINE_LINUX_DEFAULT="${{GRUB_CMDLINE_LINUX_DEFAULT}} {" ".join(words)}"\n'
         files.append(
             ManagedFile(GRUB, content, "boot parameters, after those that are there; of a name the last counts")
@@ -145,7 +153,9 @@ def _boot_files(profile: Profile) -> list[ManagedFile]:
 
 def _live_changes(ctx: PlanContext) -> list[Change]:
     """Return what the kernel shows otherwise than wanted, whatever the files say."""
-    changes = []
+    changes: list[Change] = []
+    if ctx.snapshot.get("watch") is None:
+        return changes
     for key, value in sorted(ctx.profile["kernel_tuning_sysctl"].items()):
         seen = str((ctx.watched(_sysctl_path(str(key))) or {}).get("text") or "").strip()
         if " ".join(seen.split()) != _plain(value):

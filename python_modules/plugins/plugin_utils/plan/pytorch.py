@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import typing as t
 import urllib.parse
@@ -53,15 +54,45 @@ def plan_pytorch(ctx: PlanContext) -> Step:
         "venv": venv,
         "files": [file.as_input() for file in files],
         "lock": f"{venv}/requirements.lock",
-        "index_url": index_url(ctx),
-        # pip refuses an index over http unless it is told; the lock's hashes are what the wheels are trusted by.
-        "trusted_host": urllib.parse.urlsplit(index_url(ctx)).hostname if index_url(ctx).startswith("http:") else None,
+        "source": _source(ctx, venv),
+        "wheelhouse": _wheelhouse(ctx, venv, lock) if wheels or damaged else None,
         "packages": packages,
         "missing": ctx.missing(packages),
         "reinstall": [change.subject for change in wheels],
         "damaged": _repair_file(venv, lock, [change.subject for change in damaged]) if damaged else None,
     }
     return Step("pytorch", tuple(changes), inputs, tuple(files))
+
+
+def _index_arguments(ctx: PlanContext) -> list[str]:
+    url = index_url(ctx)
+    # pip refuses an index over http unless it is told; the lock's hashes are what the wheels are trusted by.
+    host = urllib.parse.urlsplit(url).hostname if url.startswith("http:") else None
+    return ["--index-url", url, *(["--trusted-host", host] if host else [])]
+
+
+def _source(ctx: PlanContext, venv: str) -> str:
+    """Return where pip on the node finds the wheels: in the one index, or in what the controller has copied."""
+    if ctx.profile["pytorch_wheelhouse"]:
+        return f"--no-index --find-links {venv}/wheelhouse"
+    return " ".join(_index_arguments(ctx))
+
+
+def _wheelhouse(ctx: PlanContext, venv: str, lock: str) -> dict[str, t.Any] | None:
+    """Return what the controller fetches once and copies to each node, None where the nodes fetch themselves.
+
+    One folder a lock and Python: nodes of another distribution need other files.
+    """
+    if not ctx.profile["pytorch_wheelhouse"]:
+        return None
+    tag = str(ctx.area("python").get("tag") or "")
+    digest = hashlib.sha256(f"{tag}\n{lock}".encode()).hexdigest()[:16]
+    return {
+        "folder": f"{ctx.profile['pytorch_wheelhouse']}/{digest}",
+        "lock": lock,
+        "arguments": [*_index_arguments(ctx), "--python-version", f"{tag[2:3]}.{tag[3:]}", "--implementation", "cp"],
+        "dest": f"{venv}/wheelhouse",
+    }
 
 
 def pytorch_refusals(ctx: PlanContext) -> list[Refusal]:

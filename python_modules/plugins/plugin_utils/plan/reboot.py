@@ -20,8 +20,10 @@ def reboot_reasons(ctx: PlanContext) -> list[str]:
     if not ctx.profile["rocm_dkms"] and amdgpu.get("loaded") and amdgpu.get("version"):
         reasons.append(f"AMD's driver {amdgpu['version']} is running, wanted is the kernel's own")
     kernel = ctx.area("kernel")
-    pending = missing_parameters(ctx, str(kernel.get("cmdline") or ""))
-    if pending:
+    cmdline = kernel.get("cmdline")
+    pending = missing_parameters(ctx, str(cmdline)) if cmdline is not None else []
+    # Of a capture nothing is pending: it is judged as it stands (boot.iommu_pt).
+    if pending and ctx.snapshot.get("root") == "/":
         reasons.append(f"boot parameters are pending: {' '.join(pending)}")
     if kernel.get("next_release") and kernel["next_release"] != kernel.get("release"):
         reasons.append(f"the next boot's kernel is {kernel['next_release']}, running is {kernel.get('release')}")

@@ -74,9 +74,14 @@ def test_s12_rdma_devices_differ() -> None:
 
 
 def test_without_a_majority_every_node_is_named() -> None:
-    found = odd_ones_out({"gpu01": facts(), "gpu02": facts(change("kernel/release", "5.19.0-38-generic"))})
-    assert [(one.host, one.usual) for one in found] == [("gpu01", ""), ("gpu02", "")]
+    kernels = {"gpu01": "5.15.0-91-generic", "gpu02": "5.19.0-38-generic", "gpu03": "6.2.0-39-generic"}
+    found = odd_ones_out({host: facts(change("kernel/release", kernel)) for host, kernel in kernels.items()})
+    assert [(one.host, one.usual) for one in found] == [("gpu01", ""), ("gpu02", ""), ("gpu03", "")]
     assert "no majority" in found[0].sentence()
+
+
+def test_of_two_nodes_none_is_odd() -> None:
+    assert odd_ones_out({"gpu01": facts(), "gpu02": facts(change("kernel/release", "5.19.0-38-generic"))}) == []
 
 
 def test_nodes_with_other_cards_are_another_fleet() -> None:

@@ -60,7 +60,7 @@ BARE: dict[str, t.Any] = {
     },
     "kernel": {
         "release": "5.15.0-91-generic",
-        "cmdline": "ro",
+        "cmdline": "ro iommu=pt",
         "boot_id": "b",
         "next_release": "5.15.0-91-generic",
         "next_cmdline": None,
@@ -122,7 +122,7 @@ BARE: dict[str, t.Any] = {
     },
     "python_envs": [],
     "net": {"interfaces": [], "hcas": []},
-    "watch": {},
+    "watch": {"/proc/sys/kernel/numa_balancing": {"type": "file", "text": "0\n"}},
     "journal": {"runs": [], "holds": []},
 }
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import typing as t
 
 import pytest
@@ -25,7 +26,7 @@ def changes(plan: dict[str, t.Any], kind: str) -> dict[str, dict[str, str]]:
 def test_a_bare_node_gets_every_role_but_the_purge_in_order() -> None:
     plan = made.plan(made.bare(), bringup_reboot=True)
     assert not plan["refusals"]
-    assert roles(plan) == ["preflight", "rocm", "mpi", "pytorch", "reboot", "rccl", "deepspeed"]
+    assert roles(plan) == ["preflight", "rocm", "mpi", "pytorch", "kernel_tuning", "reboot", "rccl", "deepspeed"]
 
 
 def test_an_old_node_is_purged_first() -> None:
@@ -262,3 +263,11 @@ def test_a_key_that_apt_cannot_read_is_put_right() -> None:
     snapshot = made.converged()
     snapshot["watch"]["/etc/apt/keyrings/rocm.gpg"] = {"type": "file", "mode": "0600", "owner": "root"}
     assert "0600 root" in changes(made.plan(snapshot), "key")["/etc/apt/keyrings/rocm.gpg"]["before"]
+
+
+def test_the_simulation_of_the_purge_is_given_what_its_module_takes() -> None:
+    module = made.REPOSITORY / "python_modules" / "plugins" / "modules" / "rocm_purge.py"
+    documentation = re.search(r'DOCUMENTATION = r"""(.*?)"""', module.read_text(encoding="utf-8"), re.DOTALL)
+    assert documentation is not None
+    options = yaml.safe_load(documentation[1])["options"]
+    assert set(made.plan(made.old())["steps"][0]["inputs"]["purge"]) <= set(options)

@@ -179,6 +179,7 @@ def test_n03_a_local_connection_is_never_rebooted_and_says_what_to_do() -> None:
 def test_n03_pending_boot_parameters_are_a_reboot_and_active_ones_are_none() -> None:
     snapshot = made.converged()
     given = {"kernel_tuning_boot_parameters": ["iommu=pt"], "bringup_reboot": True}
+    snapshot["kernel"]["cmdline"] = "ro"
     pending = made.plan(snapshot, **given)
     assert pending["reboot"]["reasons"] == ["boot parameters are pending: iommu=pt"]
     snapshot["kernel"]["cmdline"] = "ro iommu=off iommu=pt"

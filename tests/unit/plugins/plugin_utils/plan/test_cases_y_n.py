@@ -63,7 +63,8 @@ def test_y01_a_swapped_build_is_planned_back_whatever_its_number(version: str) -
 
 def test_y02_one_index_alone_is_asked_and_every_pin_is_exact() -> None:
     assert "extra-index-url" not in role_text("pytorch")
-    assert "--index-url" in role_text("pytorch")
+    source = step(made.plan(made.bare()), "pytorch")["inputs"]["source"]
+    assert source == "--index-url https://download.pytorch.org/whl/rocm5.4.2"
     lock = made.LOCK.replace("torch==2.0.1+rocm5.4.2", "torch>=2.0")
     assert made.plan(made.bare(), lock=lock)["refusals"][0]["id"] == "py.lock"
 
@@ -111,6 +112,22 @@ def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first(
     snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
     (refusal,) = made.plan(snapshot)["refusals"]
     assert (refusal["subject"], refusal["seen"]) == ("/opt/instinct-bringup/venv", "1.0 GiB free")
+
+
+def test_y10_the_controller_fetches_the_wheels_once_for_all_nodes_of_one_python() -> None:
+    plan = made.plan(made.bare(), pytorch_wheelhouse="/srv/wheels")
+    inputs = step(plan, "pytorch")["inputs"]
+    assert inputs["source"] == "--no-index --find-links /opt/instinct-bringup/venv/wheelhouse"
+    assert inputs["wheelhouse"]["arguments"][-4:] == ["--python-version", "3.10", "--implementation", "cp"]
+    other = made.bare()
+    other["python"]["tag"] = "cp311"
+    assert (
+        step(made.plan(other, pytorch_wheelhouse="/srv/wheels"), "pytorch")["inputs"]["wheelhouse"]["folder"]
+        != (inputs["wheelhouse"]["folder"])
+    )
+    # The nodes need not reach the index, so it is not asked from them.
+    assert plan["steps"][0]["inputs"]["probe"]["wheel_index"] is None
+    assert step(made.plan(made.bare()), "pytorch")["inputs"]["wheelhouse"] is None
 
 
 def test_n02_every_call_of_apt_waits_for_the_lock_and_none_removes_one() -> None:

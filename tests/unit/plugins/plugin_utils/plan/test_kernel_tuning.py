@@ -19,6 +19,10 @@ WANTED: dict[str, t.Any] = {
 }
 
 
+# What a site sets that wants none of it.
+NOTHING: dict[str, t.Any] = {"kernel_tuning_boot_parameters": [], "kernel_tuning_sysctl": {}}
+
+
 def step(snapshot: dict[str, t.Any], **given: t.Any) -> t.Any:
     return kernel_tuning.plan_kernel_tuning(made.context(snapshot, **given))
 
@@ -43,7 +47,7 @@ def as_watched(file: ManagedFile) -> dict[str, t.Any]:
 
 
 def test_nothing_is_planned_where_a_site_asks_for_nothing() -> None:
-    planned = step(made.bare())
+    planned = step(made.bare(), **NOTHING)
     assert planned.changes == planned.files == ()
 
 
@@ -95,7 +99,7 @@ def test_what_was_changed_behind_our_back_is_planned_back(
 
 
 def test_what_is_no_longer_asked_for_is_taken_away() -> None:
-    planned = step(tuned())
+    planned = step(tuned(), **NOTHING)
     assert {change.subject for change in planned.changes} >= {kernel_tuning.GRUB, kernel_tuning.SYSCTL}
     assert all(change.after in ("absent", "disabled") for change in planned.changes)
     assert planned.inputs["grub"]
@@ -120,3 +124,16 @@ def test_every_file_and_what_is_in_effect_is_watched() -> None:
     watched = {*kernel_tuning.tuning_paths(profile), *kernel_tuning.live_paths(profile)}
     assert set(contents()) <= watched
     assert {"/proc/sys/kernel/numa_balancing", kernel_tuning.HUGE_PAGES} <= watched
+
+
+def test_an_intel_host_gets_its_iommu_switched_on_too() -> None:
+    snapshot = made.bare()
+    snapshot["cpu"]["vendor"] = "GenuineIntel"
+    content = next(file.content for file in step(snapshot).files if file.path == kernel_tuning.GRUB)
+    assert "} intel_iommu=on iommu=pt" in content
+
+
+def test_what_is_in_force_is_not_asked_of_a_capture_without_files() -> None:
+    snapshot = made.bare()
+    snapshot["watch"] = None
+    assert not [change for change in step(snapshot).changes if change.kind == "sysctl"]
