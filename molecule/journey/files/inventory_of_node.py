@@ -51,7 +51,10 @@ def unaccounted(before: dict) -> list[str]:
 
 
 def is_named(path: str, manifest: str) -> bool:
-    """Say whether a manifest names a path, or a folder that it was in."""
+    """Say whether a manifest names a path, a folder that it was in, or its dkms tree by module and version."""
+    if path.startswith("/var/lib/dkms/"):
+        module, version = (path.split("/")[4:6] + [""])[:2]
+        return f'"module": "{module}"' in manifest and f'"version": "{version}"' in manifest
     while path != "/":
         if json.dumps(path) in manifest:
             return True
