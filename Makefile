@@ -24,7 +24,7 @@ TYPED := $(sort $(dir $(wildcard $(patsubst %,$(COLLECTION)/plugins/%/*.py,modul
 	molecule/lab/instinct_lab
 LAB := tools/as-root.sh .venv/bin/python -m instinct_lab
 
-.PHONY: help setup setup-dev setup-lab demo test test-slow lint format unit journey lab lab-down collection lock
+.PHONY: help setup setup-dev setup-lab bench demo test test-slow lint format unit journey lab lab-down collection lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -71,6 +71,10 @@ journey: setup-lab setup-dev ## the lab's own tests and the molecule journeys
 test-slow: setup-lab setup-dev ## tests marked slow, which make test leaves out
 	$(LAB) up -N 2
 	tools/as-root.sh .venv/bin/python -m pytest -m slow tests
+
+bench: setup-lab setup ## the speed of verify.yml on 8 simulated nodes, as a ratio, in JSON
+	@$(LAB) up -N 8 >&2
+	@.venv/bin/python benchmarks/verify_ping.py -i inventory/lab
 
 lab: setup-lab setup ## N simulated nodes and the inventory inventory/lab (make lab N=2)
 	$(LAB) up -N $(N)

@@ -64,6 +64,9 @@ def group_variables(info: dict[str, Any]) -> dict[str, Any]:
         "rocm_release": ROCM_RELEASE,
         "gpu_model": "mi210",
         "bringup_reboot": True,
+        # A stock node has neither, and several GPUs fail without them.
+        "kernel_tuning_boot_parameters": ["iommu=pt"],
+        "kernel_tuning_sysctl": {"kernel.numa_balancing": "0"},
         "bringup_users": [settings.SSH_USER],
         "rocm_base_url": settings.MIRROR_URL,
         "pytorch_base_url": f"{settings.MIRROR_URL}/whl",
