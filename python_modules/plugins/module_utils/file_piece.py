@@ -7,7 +7,6 @@ import os
 import stat
 from typing import Optional
 
-from ansible_collections.instinct.bringup.plugins.module_utils.recording import RecordingTree
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 
@@ -23,7 +22,7 @@ def read_at(tree: Tree, area: str, path: str, offset: int, length: int) -> Optio
             if not stat.S_ISREG(info.st_mode):
                 raise ValueError("not a regular file")
             data = os.pread(handle, length, max(info.st_size + offset if offset < 0 else offset, 0))
-            if offset < 0 and isinstance(tree, RecordingTree):
+            if offset < 0:
                 tree.keep_piece(path, data)
             return data
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Dict, List, Optional, Pattern, Tuple
+from typing import Any, Callable, Dict, List, Match, Optional, Tuple
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
@@ -28,34 +28,58 @@ _HEX_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 Json = Dict[str, Any]
 
 
-def _rule(pattern: str) -> Pattern[str]:
-    return re.compile(pattern)
-
-
-# Kind of event -> how it is worded, old and new. "detail" is what the kind is about.
-RULES: Tuple[Tuple[str, Pattern[str]], ...] = (
-    ("probe_failed", _rule(r"probe of " + _BDF + r" failed with error (?P<detail>-\d+)")),
-    ("probe_failed", _rule(_BDF + r": probe with driver amdgpu failed with error (?P<detail>-\d+)")),
-    ("post_error", _rule(_BDF + r": .*gpu post error")),
-    ("init_fatal", _rule(_BDF + r": .*Fatal error during GPU init")),
-    ("discovery", _rule(r"(?:" + _BDF + r": )?.*get invalid ip discovery binary signature")),
-    ("bar_no_space", _rule(_BDF + r": BAR (?P<detail>\d+)[: ].*(?:no space for|can't assign; no space)")),
-    ("firmware_missing", _rule(r"(?:" + _BDF + r": )?Direct firmware load for (?P<detail>\S+) failed with error -2")),
-    ("atomics_missing", _rule(_BDF + r": .*PCIE atomic ops is not supported")),
-    ("p2p_denied", _rule(_BDF + r": cannot be used for peer-to-peer DMA")),
-    ("link_limited", _rule(_BDF + r": (?P<detail>[0-9.]+ Gb/s available PCIe bandwidth, limited by .*)")),
-    ("key_rejected", _rule(r"(?P<detail>Loading of unsigned module is rejected|Key was rejected by service)")),
-    ("key_rejected", _rule(r"(?P<detail>amdgpu: module verification failed: signature.*missing)")),
+# Kind of event, words that every such line holds, and how it is worded, old and new. "detail" is what the kind is about.
+# A pattern is made when its words are first met: most nodes meet none, and making all costs more than reading the log.
+RULES: Tuple[Tuple[str, str, str], ...] = (
+    ("probe_failed", "failed with error", r"probe of " + _BDF + r" failed with error (?P<detail>-\d+)"),
+    (
+        "probe_failed",
+        "failed with error",
+        _BDF + r": probe with driver amdgpu failed with error (?P<detail>-\d+)",
+    ),
+    ("post_error", "gpu post error", _BDF + r": .*gpu post error"),
+    ("init_fatal", "Fatal error during GPU init", _BDF + r": .*Fatal error during GPU init"),
+    ("discovery", "invalid ip discovery", r"(?:" + _BDF + r": )?.*get invalid ip discovery binary signature"),
+    ("bar_no_space", "no space", _BDF + r": BAR (?P<detail>\d+)[: ].*(?:no space for|can't assign; no space)"),
+    (
+        "firmware_missing",
+        "Direct firmware load",
+        r"(?:" + _BDF + r": )?Direct firmware load for (?P<detail>\S+) failed with error -2",
+    ),
+    ("atomics_missing", "atomic ops", _BDF + r": .*PCIE atomic ops is not supported"),
+    ("p2p_denied", "peer-to-peer", _BDF + r": cannot be used for peer-to-peer DMA"),
+    (
+        "link_limited",
+        "available PCIe bandwidth",
+        _BDF + r": (?P<detail>[0-9.]+ Gb/s available PCIe bandwidth, limited by .*)",
+    ),
+    (
+        "key_rejected",
+        "rejected",
+        r"(?P<detail>Loading of unsigned module is rejected|Key was rejected by service)",
+    ),
+    ("key_rejected", "verification failed", r"(?P<detail>amdgpu: module verification failed: signature.*missing)"),
     (
         "aer",
-        _rule(r"(?:pcieport|amdgpu|pci) " + _BDF + r": (?:AER: )?PCIe Bus Error: severity=(?P<detail>[A-Za-z() -]+)"),
+        "PCIe Bus Error",
+        r"(?:pcieport|amdgpu|pci) " + _BDF + r": (?:AER: )?PCIe Bus Error: severity=(?P<detail>[A-Za-z() -]+)",
     ),
-    ("ras", _rule(_BDF + r": .*(?P<detail>\d+ uncorrectable hardware errors detected in \w+ block)")),
+    (
+        "ras",
+        "uncorrectable hardware errors",
+        _BDF + r": .*(?P<detail>\d+ uncorrectable hardware errors detected in \w+ block)",
+    ),
 )
-_HIVE = re.compile(_BDF + r": (?:amdgpu: )?XGMI: Add node (?P<node>\d+), hive (?P<hive>0x[0-9a-f]+)")
-_APEI_SEVERITY = re.compile(r"\[Hardware Error\]:\s+(?:Error \d+, type|event severity): (?P<severity>\w+)")
-_APEI_DEVICE = re.compile(r"\[Hardware Error\]:\s+device_id: " + _BDF)
-_VRAM = re.compile(_BDF + r": .*Detected VRAM RAM=(?P<ram>\d+)M, BAR=(?P<bar>\d+)M")
+_HIVE = _BDF + r": (?:amdgpu: )?XGMI: Add node (?P<node>\d+), hive (?P<hive>0x[0-9a-f]+)"
+_APEI = "[Hardware Error]"
+_APEI_SEVERITY = r"\[Hardware Error\]:\s+(?:Error \d+, type|event severity): (?P<severity>\w+)"
+_APEI_DEVICE = r"\[Hardware Error\]:\s+device_id: " + _BDF
+_VRAM = _BDF + r": .*Detected VRAM RAM=(?P<ram>\d+)M, BAR=(?P<bar>\d+)M"
+
+
+def _find(words: str, pattern: str, line: str) -> Optional[Match[str]]:
+    """Search a line that holds some words; re keeps what it has compiled."""
+    return re.search(pattern, line) if words in line else None
 
 
 def parse_kernel_log(text: str) -> Json:
@@ -76,18 +100,18 @@ def parse_kernel_log(text: str) -> Json:
         event = event or _event(line)
         if event is not None and len(events) < MAX_EVENTS:
             events.append(event)
-        found = _HIVE.search(line)
+        found = _find("XGMI: Add node", _HIVE, line)
         if found:
             hives[found.group("bdf")] = found.group("hive")
-        found = _VRAM.search(line)
+        found = _find("Detected VRAM", _VRAM, line)
         if found:
             vram[found.group("bdf")] = {"ram_mib": int(found.group("ram")), "bar_mib": int(found.group("bar"))}
     return {"whole": whole, "events": events, "hives": hives, "vram": vram}
 
 
 def _event(line: str) -> Optional[Json]:
-    for kind, pattern in RULES:
-        found = pattern.search(line)
+    for kind, words, pattern in RULES:
+        found = _find(words, pattern, line)
         if found:
             parts = found.groupdict()
             detail = (parts.get("detail") or "").strip() or None
@@ -97,10 +121,10 @@ def _event(line: str) -> Optional[Json]:
 
 def _apei(line: str, severity: Optional[str]) -> Tuple[Optional[str], Optional[Json]]:
     """Follow the firmware's own report of an error: its severity comes lines before its device."""
-    found = _APEI_SEVERITY.search(line)
+    found = _find(_APEI, _APEI_SEVERITY, line)
     if found:
         return found.group("severity"), None
-    found = _APEI_DEVICE.search(line)
+    found = _find(_APEI, _APEI_DEVICE, line)
     if found and severity:
         event = {"kind": "aer", "bdf": found.group("bdf"), "detail": severity, "text": line[:MAX_TEXT]}
         return None, event

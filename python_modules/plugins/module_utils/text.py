@@ -154,6 +154,9 @@ class Tree:
                 self.problem(area, path, error)
             return None
 
+    def keep_piece(self, path: str, data: bytes) -> None:
+        """Take note of the end of a file that was read; only a recording does (recording.py)."""
+
     def read_text(self, area: str, path: str, optional: bool = False, limit: int = MAX_BYTES) -> Optional[str]:
         """Return a UTF-8 file's text, or None and a problem; binary content is a problem."""
         data = self.read_bytes(area, path, optional, limit)

@@ -126,9 +126,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.instinct.bringup.plugins.module_utils.manifest import ManifestError, is_manifest
 from ansible_collections.instinct.bringup.plugins.module_utils.probe import run_probe
-from ansible_collections.instinct.bringup.plugins.module_utils.replay import replay
 from ansible_collections.instinct.bringup.plugins.module_utils.snapshot import Request, build_snapshot
 
 
@@ -149,7 +147,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     root = module.params["root"]
-    manifest = os.path.isfile(root) and is_manifest(root)
+    manifest = os.path.isfile(root)
     if not os.path.isdir(root) and not manifest:
         module.fail_json(msg="root %s is neither a folder nor a manifest on this machine" % root)
     relative = [
@@ -162,9 +160,13 @@ def main() -> None:
         module.fail_json(msg="paths must be absolute: " + ", ".join(relative))
     request = Request(**{name: module.params[name] for name in Request._fields})
     if manifest:
+        # Here, since every node would pay for the import.
+        from ansible_collections.instinct.bringup.plugins.module_utils.replay import replay
+
         try:
             snapshot = replay(root, request)
-        except (ManifestError, OSError, UnicodeDecodeError) as error:
+        # A manifest that is none, or is not text, is a ValueError.
+        except (OSError, ValueError) as error:
             module.fail_json(msg="root %s cannot be laid out: %s" % (root, error))
     else:
         is_own = os.path.realpath(root) == "/"

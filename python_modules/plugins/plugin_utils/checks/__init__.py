@@ -33,6 +33,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     python_env,
     rccl,
     rccl_env,
+    rccl_links,
     secure_boot,
     slurm,
     tools,
