@@ -93,7 +93,7 @@ def damages(inputs: dict[str, dict[str, t.Any]]) -> list[Damage]:
 # Inputs of roles that are no managed things: addresses, words of commands, and what a change derives from.
 NOT_MANAGED = {
     "absent", "installer", "method", "usecases", "headers", "missing", "index_url", "trusted_host", "lock", "reinstall",
-    "damaged", "source", "wheelhouse", "venv", "reload", "grub", "run_id", "unhold", "alternatives", "dkms_trees", "trees", "wheels",
+    "damaged", "source", "owner", "wheelhouse", "venv", "reload", "grub", "run_id", "unhold", "alternatives", "dkms_trees", "trees", "wheels",
 }  # fmt: skip
 DAMAGED_BY = {
     "files": "file", "pin": "file", "hold": "hold", "packages": "package", "key": "key", "members": "member",

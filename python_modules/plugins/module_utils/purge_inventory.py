@@ -104,7 +104,8 @@ def manifest_of(node: Node, found: Found, run_id: str, now: str) -> dict[str, An
         "holds": list(found.holds),
         "files": files,
         "alternatives": [group._asdict() for group in found.alternatives],
-        "dkms_trees": [tree._asdict() for tree in found.dkms_trees],
+        # With its path: whoever asks where something went looks for that.
+        "dkms_trees": [{**tree._asdict(), "path": tree.path} for tree in found.dkms_trees],
         "trees": [tree._asdict() for tree in found.trees],
         "wheels": [
             {"venv": wheels.venv, "name": name, "version": version}

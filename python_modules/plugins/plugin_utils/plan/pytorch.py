@@ -59,6 +59,7 @@ def plan_pytorch(ctx: PlanContext) -> Step:
         "packages": packages,
         "missing": ctx.missing(packages),
         "reinstall": [change.subject for change in wheels],
+        "owner": str((seen or {}).get("uid") or 0),
         "damaged": _repair_file(venv, lock, [change.subject for change in damaged]) if damaged else None,
     }
     return Step("pytorch", tuple(changes), inputs, tuple(files))
