@@ -25,6 +25,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.recorder import VERIFY, RunRecorder
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import RunFolderError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import summary_table
+from ansible_collections.instinct.bringup.plugins.plugin_utils.warm import warm
 
 if t.TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -87,8 +88,10 @@ class CallbackModule(CallbackBase):
         self._guarded(self._recorder.tick)
 
     def v2_playbook_on_play_start(self, play: Play) -> None:
-        """Remember whether the play is one of ours."""
+        """Remember whether the play is one of ours, and load what its processes will share."""
         self._opens_run = any(_full_name(task) == RUN for block in play.tasks for task in block.block)
+        if self._opens_run:
+            warm()
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
         """End a run of ours that has nobody to look at: exit 0 would read as a verdict.
