@@ -24,7 +24,7 @@ TYPED := $(sort $(dir $(wildcard $(patsubst %,$(COLLECTION)/plugins/%/*.py,modul
 	molecule/lab/instinct_lab
 LAB := tools/as-root.sh .venv/bin/python -m instinct_lab
 
-.PHONY: help setup setup-dev setup-lab bench demo test test-slow lint format unit journey lab lab-down collection lock
+.PHONY: help setup setup-dev setup-lab bench demo test test-slow lint format unit offline journey lab lab-down collection lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -48,7 +48,7 @@ demo: setup-lab setup ## two simulated nodes, from fresh to verified
 	echo "The nodes are still there (make lab-down removes them). Ask again: .venv/bin/ansible-playbook -i inventory/lab playbooks/verify.yml"; \
 	exit $$result
 
-test: setup-lab lint unit journey ## all of these: lint, unit, journey
+test: setup-lab lint unit offline journey ## all of these: lint, unit, offline, journey
 
 lint: setup-dev ## ansible-lint, yamllint, ruff, mypy
 	ruff check
@@ -63,6 +63,9 @@ format: setup-dev ## what ruff can repair by itself
 
 unit: setup-dev ## unit tests: no root, no network, no lab
 	pytest --numprocesses 2 tests/unit
+
+offline: setup-dev ## whole playbooks over made trees, and the simulator itself: no root, no network, no lab
+	pytest --numprocesses 2 --dist loadfile tests/playbooks tests/simulator
 
 journey: setup-lab setup-dev ## the lab's own tests and the molecule journeys
 	$(LAB) up -N 2

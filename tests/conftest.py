@@ -11,7 +11,7 @@ from hypothesis import settings
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 # A loaded machine makes an example slow without any fault of the code; a failure must be the same on the next run.
-settings.register_profile("repository", deadline=None, derandomize=True, database=None)
+settings.register_profile("repository", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.load_profile("repository")
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from instinct_lab.hardware import build, machine, overrides
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[2]
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 NODES = {"one": [], "two": [], "three": ["gpus.0000:23:00.0.vbios=113-D67301V-074"]}
 

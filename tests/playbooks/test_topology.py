@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = REPOSITORY / "tests" / "fixtures" / "rccl" / "cases"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[2]
 LINT = "instinct.bringup.env_lint"
 RECIPE = "export RCCL_BUFFSIZE=4M HSA_FORCE_FINE_GRAIN_PCIE=1\nexport NCCL_SOCKET_IFNAME=eth7\n"
 

@@ -14,7 +14,7 @@ import pytest
 from support.machines import Json
 from support.snapshots import node
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYBOOKS = REPOSITORY / "playbooks"
 
 
