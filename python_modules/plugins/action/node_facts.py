@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import policy_packages, watched_paths
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import ARCHIVES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
@@ -71,7 +72,7 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "users": list(profile["bringup_users"]),
         "packages": packages,
         "venvs": list(dict.fromkeys([venv, *profile["rocm_purge_venvs"]])),
-        "spaces": ["/opt", "/var", venv],
+        "spaces": ["/opt", "/var", ARCHIVES, "/tmp", venv],
         "env_logs": [profile["rccl_debug_log"]] if profile["rccl_debug_log"] else [],
         "leftovers": [entry["path"] for entry in leftovers],
     }

@@ -14,7 +14,12 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
-GIB = 1024**3
+# Where apt puts what it downloads; some sites give it a disk of its own.
+ARCHIVES = "/var/cache/apt/archives"
+
+MIB = 1024**2
+# apt and dkms put files to work on there; a full one ends them half-way, with messages of their own.
+TMP_MIB = 100
 
 
 def value_refusal(option: str, seen: str, wanted: str) -> Refusal:
@@ -270,23 +275,26 @@ def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
 
 
 def _space(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
-    needs = []
-    if "rocm" in roles:
-        needs.append(("/opt", int(ctx.profile["preflight_rocm_space_gib"])))
-    if "pytorch" in roles:
-        needs.append((str(ctx.profile["pytorch_venv"]), int(ctx.profile["preflight_pytorch_space_gib"])))
+    needs: list[tuple[str, int, str]] = [("/tmp", TMP_MIB, "")]
+    venv = str(ctx.profile["pytorch_venv"])
+    for role, option, paths in (
+        ("rocm", "preflight_rocm_space_gib", ["/opt"]),
+        ("rocm", "preflight_var_space_gib", ["/var", ARCHIVES]),
+        ("pytorch", "preflight_pytorch_space_gib", [venv]),
+    ):
+        if role in roles:
+            needs += [
+                (path, int(ctx.profile[option]) * 1024, f", or lower {option} if you know better") for path in paths
+            ]
     space = ctx.area("space")
-    refusals = []
-    for path, gib in needs:
-        free = (space.get(path) or {}).get("free_bytes")
-        if free is not None and free < gib * GIB:
-            refusals.append(
-                Refusal(
-                    "space",
-                    path,
-                    f"{free / GIB:.1f} GiB free",
-                    f"{gib} GiB",
-                    "make room, or lower preflight_rocm_space_gib or preflight_pytorch_space_gib if you know better",
-                )
-            )
-    return refusals
+    return [
+        Refusal("space", path, f"{_size(free / MIB)} free", _size(mib), f"make room in {path}{otherwise}")
+        for path, mib, otherwise in needs
+        if (free := (space.get(path) or {}).get("free_bytes")) is not None and free < mib * MIB
+    ]
+
+
+def _size(mib: float) -> str:
+    if mib < 1024:
+        return f"{mib:.0f} MiB"
+    return f"{mib / 1024:.0f} GiB" if isinstance(mib, int) else f"{mib / 1024:.1f} GiB"
