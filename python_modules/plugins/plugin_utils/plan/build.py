@@ -242,6 +242,8 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         "probe": probe if probe["repositories"] or wheels else None,
         "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
         "going": purge.inputs["packages"] if purge else [],
+        # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
+        "pause": any(change.kind == "package" for step in changed for change in step.changes),
         "closes": interrupted,
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }

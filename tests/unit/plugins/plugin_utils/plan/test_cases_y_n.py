@@ -167,7 +167,7 @@ def test_n06_no_condition_is_a_bare_list_or_text() -> None:
             found = re.match(r"\s*when: ([a-z_.]+)$", line)
             # Values of the plan's own that are true or false.
             assert not found or found[1].rpartition(".")[2] in {
-                "needed", "grub", "sysctl", "reload", "wanted", "settle",
+                "needed", "grub", "sysctl", "reload", "wanted", "settle", "pause",
             }, f"{path}: {line}"  # fmt: skip
 
 
