@@ -8,10 +8,13 @@ variables: at 300 kB a node, a thousand nodes would cost 2 GB and five times the
 from __future__ import annotations
 
 import pathlib
+import re
+import shlex
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import policy_packages, watched_paths
@@ -20,6 +23,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import l
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
 
+# What ansible-core runs its modules with, on a node: its own documentation's table of releases.
+_OLDEST_PYTHON = (3, 8) if ansible_version.startswith("2.19.") else (3, 9)
 _SUDO_WORDS = ("sudo", "become", "password is required", "a terminal is required")
 
 
@@ -47,7 +52,7 @@ class ActionModule(ActionBase):
             answer = {"failed": True, "msg": str(error)}
         if "snapshot" not in answer:
             result.update(answer, failed=True)
-            return _explained(result, str(variables["inventory_hostname"]), run_dir)
+            return _explained(result, str(variables["inventory_hostname"]), run_dir, self._interpreter(variables))
         snapshot = answer.pop("snapshot")
         if run_dir is None:
             result.update(answer, snapshot=snapshot)
@@ -55,6 +60,21 @@ class ActionModule(ActionBase):
         path = run_folder.write_snapshot(run_dir, str(variables["inventory_hostname"]), snapshot)
         result.update(changed=False, snapshot_file=str(path), digest=_digest(snapshot))
         return result
+
+    def _interpreter(self, variables: dict[str, t.Any]) -> str:
+        """Return the node's interpreter and what it says of itself, asked without a module, which it may not understand."""
+        name = str(variables.get("ansible_python_interpreter") or "/usr/bin/python3")
+        try:
+            said = self._low_level_execute_command(f"{shlex.quote(name)} --version", sudoable=False)
+        except AnsibleError:
+            return name
+        words = f"{said.get('stdout') or ''} {said.get('stderr') or ''}".split()
+        return f"{name} is {' '.join(words[:2])}" if words[:1] == ["Python"] else name
+
+
+def _too_old(interpreter: str) -> bool:
+    found = re.search(r" is Python (\d+)\.(\d+)", interpreter)
+    return found is not None and (int(found[1]), int(found[2])) < _OLDEST_PYTHON
 
 
 def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.Any]:
@@ -80,10 +100,19 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
     return {"root": profile["bringup_root"], "tools": profile["bringup_tools"], **arguments, **merged}
 
 
-def _explained(result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None) -> dict[str, t.Any]:
+def _explained(
+    result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None, interpreter: str = "/usr/bin/python3"
+) -> dict[str, t.Any]:
     """Say in words what a failed snapshot means, and keep it for the report."""
+    oldest = ".".join(str(part) for part in _OLDEST_PYTHON)
     raw = " ".join(str(result.get(key, "")) for key in ("msg", "module_stderr", "module_stdout")).strip()
-    if any(word in raw.lower() for word in _SUDO_WORDS):
+    if _too_old(interpreter):
+        # The modules end in a SyntaxError, which names neither version.
+        result["msg"] = (
+            f"{host} cannot be looked at: {interpreter}, and ansible-core {ansible_version} on the controller needs Python "
+            f"{oldest} or newer on a node. Set ansible_python_interpreter for this host to a newer one, or upgrade its system."
+        )
+    elif any(word in raw.lower() for word in _SUDO_WORDS):
         result["msg"] = (
             f"The snapshot needs root on {host}, and sudo did not give it: {raw[:300]}. "
             "Allow the user sudo without a password, or give the password with --ask-become-pass."
@@ -91,7 +120,7 @@ def _explained(result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None
     else:
         result["msg"] = (
             f"The snapshot of {host} could not be taken: {raw[:500]}. "
-            "The node needs /usr/bin/python3, 3.8 or newer; try the module alone with -vvv."
+            f"The node needs Python {oldest} or newer, and its interpreter is {interpreter}; try the module alone with -vvv."
         )
     if run_dir is not None:
         run_folder.write_node(run_dir, host, {"verdict": "refused", "reason": result["msg"]})

@@ -13,6 +13,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Ch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
     plan_kernel_tuning,
@@ -117,7 +118,7 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     reboot = _reboot(ctx, only)
     refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
     if changed:
-        refusals += change_refusals(ctx, fetching)
+        refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
     if changed and (not only or "pytorch" in only):
@@ -241,7 +242,8 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
         "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        "going": purge.inputs["packages"] if purge else [],
+        # What need not be whole before the purge: it goes, or it can be whole only after it.
+        "going": [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else [],
         # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
         "pause": any(change.kind == "package" for step in changed for change in step.changes),
         "closes": interrupted,

@@ -9,7 +9,7 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals, victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
@@ -200,13 +200,13 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
-    """Return what stands against changing packages or the driver on the node now."""
+def change_refusals(ctx: PlanContext, roles: t.Collection[str], going: t.Collection[str]) -> list[Refusal]:
+    """Return what stands against changing packages or the driver on the node now. going: what the purge removes."""
     refusals = _gpu_count(ctx)
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
-        refusals += _unfinished_packages(ctx)
+        refusals += _unfinished_packages(ctx, going)
     refusals += _space(ctx, roles)
     return refusals
 
@@ -251,15 +251,16 @@ def interrupted_runs(ctx: PlanContext) -> list[str]:
     return [str(run["run"]) for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun"]
 
 
-def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
+def _unfinished_packages(ctx: PlanContext, going: t.Collection[str]) -> list[Refusal]:
     # A run that was interrupted had begun on a node where everything was whole, or it would have been refused:
     # whatever is half-done now is what its own transaction brought.
     if interrupted_runs(ctx):
         return []
+    mended = victims(ctx, going)
     foreign = sorted(
         f"{name} ({row['status'].strip()})"
         for name, row in ctx.packages.items()
-        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name)
+        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name) and name not in mended
     )
     if not foreign:
         return []

@@ -43,3 +43,14 @@ def test_a_new_managed_thing_without_a_damage_is_found(model: damages.Model, rol
     grown: dict[str, t.Any] = copy.deepcopy(model)
     grown.setdefault(role, {})[name] = ["x"]
     assert damages.without_damage(grown) == [f"{role}.{name}"]
+
+
+def test_no_damage_hides_another_of_its_round(model: damages.Model) -> None:
+    found = damages.damages(model)
+    packed = damages.rounds(found)
+    assert sorted(map(str, found)) == sorted(str(damage) for entry in packed for damage in entry)
+    for entry in packed:
+        kinds = [damage.kind for damage in entry]
+        brought = {kind for damage in entry for kind in damage.along}
+        assert len(kinds) == len(set(kinds))
+        assert not brought & set(kinds)
