@@ -59,6 +59,12 @@ installs:
   sample:
     - rocm-hip-sdk
     - rocm-core
+missed:
+  description: A sentence for each list of the site's own that could not be read, with its URL.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -88,12 +94,13 @@ def main() -> None:
     for url in params["sources"]:
         module.no_log_values.update(secrets_of(url))
     try:
-        for warning in read_lists(run_command, params["sources"]) if params["update"] else []:
-            module.warn(warning)
+        missed = read_lists(run_command, params["sources"]) if params["update"] else []
         installs = refuse_removals(run_command, params["packages"], params["held"]) if params["packages"] else []
     except (InstallRefused, PackageError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=False, installs=installs)
+    for sentence in missed:
+        module.warn(sentence)
+    module.exit_json(changed=False, installs=installs, missed=missed)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def test_what_would_be_installed_is_told_and_nothing_is_changed(run_module: Any,
     apt()
     answer = run_module("apt_ready", packages=["rocm-core"], sources=[URL])
     assert (answer["changed"], answer["installs"]) == (False, ["rocm-core"])
-    assert "http://site.example/dists/jammy/InRelease" in str(answer["warnings"])
+    assert "http://site.example/dists/jammy/InRelease" in answer["missed"][0]
 
 
 @pytest.mark.parametrize(
