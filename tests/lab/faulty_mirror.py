@@ -53,10 +53,16 @@ def cut_mirror(lab: Lab, node: str, part: str, *, keep: int = 1000) -> c.Iterato
 
 @contextlib.contextmanager
 def mirror_at(lab: Lab, node: str, address: str) -> c.Iterator[None]:
-    """Let a node find mirror.lab at another address. /etc/hosts is a mount, so it is written in place."""
+    """Let a node find mirror.lab at another address. /etc/hosts is a mount, so it is written in place.
+
+    Debian's own packages still come through the lab's cache, which is named by its address meanwhile.
+    """
+    proxy, port = "/etc/apt/apt.conf.d/01lab-proxy", settings.APT_PROXY_PORT
+    lab.on(node, f"sed -i 's/{settings.MIRROR_HOST}:{port}/{settings.MIRROR_ADDRESS}:{port}/' {proxy}")
     change = f"sed 's/^[0-9.]*\\(.*{settings.MIRROR_HOST}\\)/{address}\\1/' /etc/hosts"
     lab.on(node, f"cp /etc/hosts /root/hosts; {change} >/root/other; cat /root/other >/etc/hosts")
     try:
         yield
     finally:
         lab.on(node, "cat /root/hosts >/etc/hosts")
+        lab.on(node, f"sed -i 's/{settings.MIRROR_ADDRESS}:{port}/{settings.MIRROR_HOST}:{port}/' {proxy}")
