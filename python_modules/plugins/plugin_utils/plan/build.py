@@ -7,7 +7,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
