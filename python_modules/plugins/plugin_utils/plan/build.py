@@ -36,6 +36,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch impo
     lock_pins,
     plan_pytorch,
     pytorch_refusals,
+    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
@@ -79,6 +80,7 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),

@@ -65,3 +65,14 @@ def test_n02_what_does_not_end_is_a_refusal_where_something_would_change(converg
     snapshot["waited"] = {"waited_for": [said], "left": [said]}
     refused = {refusal["id"]: refusal["seen"] for refusal in made.plan(snapshot)["refusals"]}
     assert refused == ({} if converged else {"node.busy": f"still at work after 600 s: {said}"})
+
+
+def test_what_pip_left_beside_the_wheels_is_taken_away() -> None:
+    snapshot = made.converged()
+    scratch = "/opt/instinct-bringup/venv/.scratch"
+    snapshot["watch"][scratch] = {"type": "directory", "mode": "0700", "owner": "root"}
+    (step,) = [step for step in made.plan(snapshot)["steps"] if step["role"] == "pytorch"]
+    assert [(change["kind"], change["subject"], change["after"]) for change in step["changes"]] == [
+        ("scratch", scratch, "absent")
+    ]
+    assert step["inputs"]["scratch"] == scratch
