@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.instinct.bringup.plugins.module_utils.runs_at_work import VARIABLE, read_runs_at_work
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
+REPOSITORY = Path(__file__).resolve().parents[4]
 Plant = Callable[[dict[str, Any]], Tree]
 
 
@@ -44,3 +47,9 @@ def test_the_run_that_asks_is_left_out(plant: Plant, monkeypatch: pytest.MonkeyP
 
 def test_a_name_that_no_run_of_ours_has_is_not_believed(plant: Plant) -> None:
     assert read_runs_at_work(plant(process(41, "python3", "../\x1b[2J"))) == []
+
+
+@pytest.mark.parametrize("playbook", ["site.yml", "playbooks/roll-back.yml"])
+def test_every_play_that_changes_a_node_marks_its_processes(playbook: str) -> None:
+    plays = yaml.safe_load((REPOSITORY / playbook).read_text(encoding="utf-8"))
+    assert VARIABLE in plays[-1]["environment"]
