@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Result
@@ -56,3 +57,19 @@ def test_what_does_not_end_is_named_after_the_time(plant: Plant) -> None:
     assert seen["left"] == seen["waited_for"]
     assert seen["left"] == ["run run-1, which was interrupted, is still at work: python3 (pid 41)"]
     assert clock.now >= 30
+
+
+def test_what_a_run_does_meanwhile_is_told_once(plant: Plant) -> None:
+    tree = plant({"/proc/41/comm": "python3\n", "/proc/41/environ": f"{VARIABLE}=run-1\0"})
+    other = Path(tree.root) / "proc" / "42"
+    other.mkdir()
+    clock = Clock()
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        (other / "comm").write_text(f"dpkg-{clock.now:.0f}\n", encoding="utf-8")
+        (other / "environ").write_text(f"{VARIABLE}=run-1\0", encoding="utf-8")
+
+    seen = wait_until_idle(tree, Systemd("running"), 5, sleep, clock)
+    assert seen["waited_for"] == ["run run-1, which was interrupted, is still at work: python3 (pid 41)"]
+    assert seen["left"] == ["run run-1, which was interrupted, is still at work: python3, dpkg-5 (pid 41)"]
