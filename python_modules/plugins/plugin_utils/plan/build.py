@@ -279,6 +279,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -304,4 +305,6 @@ def _plan(
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }
