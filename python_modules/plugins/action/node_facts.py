@@ -10,21 +10,26 @@ from __future__ import annotations
 import pathlib
 import re
 import shlex
+import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import policy_packages, watched_paths
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import ARCHIVES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_user
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import ARCHIVES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
 
 # What ansible-core runs its modules with, on a node: its own documentation's table of releases.
 _OLDEST_PYTHON = (3, 8) if ansible_version.startswith("2.19.") else (3, 9)
+# Seconds between two attempts to reach a node that reboots.
+_PAUSE = 3
 _SUDO_WORDS = ("sudo", "become", "password is required", "a terminal is required")
 
 
@@ -40,24 +45,34 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, variables)
         arguments = dict(self._task.args)
         run_dir = pathlib.Path(arguments.pop("run_dir")) if "run_dir" in arguments else None
+        settled = boolean(arguments.pop("settled", False)) and not self._task.check_mode
+        host = str(variables["inventory_hostname"])
         profile = load_profile(self, variables)
         arguments = _with_profile(arguments, profile)
-        try:
-            answer = self._execute_module(
-                module_name="instinct.bringup.node_facts", module_args=arguments, task_vars=variables
-            )
-        except AnsibleConnectionFailure:
-            raise
-        except AnsibleError as error:
-            answer = {"failed": True, "msg": str(error)}
+
+        def may_reboot() -> int:
+            cut = settled and run_dir is not None and run_folder.was_cut_before_reboot(run_dir, host)
+            return int(profile["reboot_timeout"]) if cut and not profile.problems else 0
+
+        def ask(name: str, given: dict[str, t.Any]) -> dict[str, t.Any]:
+            return self._ask(name, given, variables, may_reboot)
+
+        answer = ask("node_facts", arguments)
+        if settled and is_busy(answer.get("snapshot") or {}):
+            for lock in (answer["snapshot"].get("apt") or {}).get("locks") or []:
+                self._display.display(f"{host} waits: {lock['path']} is held by {lock['name']} (pid {lock['pid']})")
+            waited = ask("node_idle", {})
+            if "left" in waited:
+                answer = ask("node_facts", arguments)
+                answer.get("snapshot", {})["waited"] = {key: waited[key] for key in ("waited_for", "left")}
         if "snapshot" not in answer:
             result.update(answer, failed=True)
-            return _explained(result, str(variables["inventory_hostname"]), run_dir, self._interpreter(variables))
+            return _explained(result, host, run_dir, self._interpreter(variables))
         snapshot = answer.pop("snapshot")
         if run_dir is None:
             result.update(answer, snapshot=snapshot)
             return result
-        path = run_folder.write_snapshot(run_dir, str(variables["inventory_hostname"]), snapshot)
+        path = run_folder.write_snapshot(run_dir, host, snapshot)
         result.update(changed=False, snapshot_file=str(path), digest=_digest(snapshot))
         return result
 
@@ -71,10 +86,42 @@ class ActionModule(ActionBase):
         words = f"{said.get('stdout') or ''} {said.get('stderr') or ''}".split()
         return f"{name} is {' '.join(words[:2])}" if words[:1] == ["Python"] else name
 
+    def _ask(
+        self, module: str, arguments: dict[str, t.Any], variables: dict[str, t.Any], may_reboot: t.Callable[[], int]
+    ) -> dict[str, t.Any]:
+        """Run a module on the node. may_reboot: for how many seconds a node that does not answer may be rebooting."""
+        end: float | None = None
+        while True:
+            try:
+                answer: dict[str, t.Any] = self._execute_module(
+                    module_name=f"instinct.bringup.{module}", module_args=arguments, task_vars=variables
+                )
+                return answer
+            except AnsibleConnectionFailure:
+                if end is None:
+                    end = time.monotonic() + may_reboot()
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise
+                host = variables["inventory_hostname"]
+                self._display.display(
+                    f"{host} does not answer. The run before was to reboot it: waiting up to {left:.0f} s"
+                )
+                time.sleep(_PAUSE)
+                self._connection.reset()
+            except AnsibleError as error:
+                return {"failed": True, "msg": str(error)}
+
 
 def _too_old(interpreter: str) -> bool:
     found = re.search(r" is Python (\d+)\.(\d+)", interpreter)
     return found is not None and (int(found[1]), int(found[2])) < _OLDEST_PYTHON
+
+
+def is_busy(snapshot: dict[str, t.Any]) -> bool:
+    """Say whether something may be at work on the node: a lock is held, or a run was interrupted and may go on."""
+    runs = (snapshot.get("journal") or {}).get("runs") or []
+    return bool((snapshot.get("apt") or {}).get("locks")) or any(run["state"] == "begun" for run in runs)
 
 
 def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.Any]:
@@ -97,7 +144,12 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
-    return {"root": profile["bringup_root"], "tools": profile["bringup_tools"], **arguments, **merged}
+    asked = {
+        "root": profile["bringup_root"],
+        "tools": profile["bringup_tools"],
+        "launch_user": launch_user(profile),
+    }
+    return {**asked, **arguments, **merged}
 
 
 def _explained(

@@ -86,6 +86,15 @@ def _packages(inputs: Inputs) -> list[Damage]:
     ]
 
 
+def _unfinished(inputs: Inputs) -> list[Damage]:
+    """As dpkg leaves it when it is killed in a package of the release."""
+    name = inputs["packages"][0].partition("=")[0]
+    half = "s/^Status: .*/Status: hold ok half-configured/"
+    return [
+        Damage("dpkg", (name,), f"sed -i '/^Package: {name}$/,/^$/{half}' /var/lib/dpkg/status", along=("package",))
+    ]
+
+
 def _installer(inputs: Inputs) -> list[Damage]:
     return [Damage("package", ("amdgpu-install",), "dpkg --force-depends --purge amdgpu-install", along=("hold",))]
 
@@ -118,8 +127,12 @@ def _wheels(inputs: Inputs) -> list[Damage]:
         Damage("wheel", ("torch",), f"sed -i 's/^Version: .*/Version: 2.9.1/' {site}/torch-*.dist-info/METADATA"),
         Damage("wheel", ("torchvision",), f"rm {site}/torchvision-*.dist-info/RECORD"),
         Damage("wheel", ("torchaudio",), f"chown -R deploy {site}/torchaudio-*.dist-info"),
-        Damage("venv", (inputs["venv"],), f"rm -r {inputs['venv']}", along=("wheel", "file")),
+        Damage("venv", (inputs["venv"],), f"rm -r {inputs['venv']}", along=("wheel", "file", "scratch")),
     ]
+
+
+def _scratch(inputs: Inputs) -> list[Damage]:
+    return [Damage("scratch", (inputs["scratch"],), f"mkdir {inputs['scratch']}; touch {inputs['scratch']}/left")]
 
 
 def _sysctl(_inputs: Inputs) -> list[Damage]:
@@ -195,6 +208,7 @@ def _foreign_wheels(inputs: Inputs) -> list[Damage]:
 MAKERS: dict[str, c.Callable[[Inputs], list[Damage]]] = {
     "files": _files,
     "packages": _packages,
+    "rocm.missing": _unfinished,
     "rocm.pin": _pin,
     "rocm.installer": _installer,
     "rocm.hold": _holds,
@@ -202,6 +216,7 @@ MAKERS: dict[str, c.Callable[[Inputs], list[Damage]]] = {
     "rocm.members": _members,
     "rocm.link": _link,
     "pytorch.lock": _wheels,
+    "pytorch.scratch": _scratch,
     "kernel_tuning.sysctl": _sysctl,
     "kernel_tuning.unit": _unit,
     "kernel_tuning.grub": _boot,
@@ -220,14 +235,14 @@ DERIVED = {
     "rocm.usecases": "names of packages in AMD's words",
     "rocm.headers": "the part of the kernel's headers that lacks",
     "rocm.simulate": "what is simulated before it is installed",
-    "mpi.simulate": "what is simulated before it is installed",
-    "pytorch.simulate": "what is simulated before it is installed",
     "pytorch.venv": "the path of what lock's damages hurt",
     "pytorch.source": "where wheels come from",
     "pytorch.wheelhouse": "copies that are taken away again",
     "pytorch.reinstall": "the part of the lock that lacks",
     "pytorch.owner": "who owns the environment, repaired with the wheels",
     "pytorch.damaged": "the part of the lock that is repaired",
+    "launch.model": "what the files say, for a person",
+    "launch.ssh": "keys between nodes, where a site asks for them: off here, since it takes two nodes",
     "kernel_tuning.reload": "whether systemd is told of new units",
     "rocm_purge.unhold": "the holds of what goes: a damage of packages has one",
     "rocm_purge.run_id": "the name of the run",

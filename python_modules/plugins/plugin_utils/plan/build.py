@@ -7,11 +7,17 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    found_changes,
+    interrupted_runs,
+    needs_settling,
+    waited_notes,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
@@ -19,22 +25,29 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
     plan_kernel_tuning,
     tuning_paths,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
+    plan_purge,
+    purge_refusals,
+    simulation_inputs,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     index_url,
     lock_pins,
     plan_pytorch,
     pytorch_refusals,
+    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    folder_refusals,
     gpu_users,
-    interrupted_runs,
     node_refusals,
+    only_refusals,
     profile_refusals,
     value_refusal,
 )
@@ -49,9 +62,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
-ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed")
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed", "launch")
 # Roles that only render files.
-RENDERED = ("rccl", "deepspeed")
+RENDERED = ("rccl", "deepspeed", "launch")
 # Kinds of change that download something.
 _FETCHED = ("package", "wheel", "venv")
 # Kinds of change under which a job on the GPUs would lose its driver or its libraries.
@@ -71,9 +84,11 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *launch_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
     ]
@@ -103,8 +118,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_mpi(ctx),
             plan_pytorch(ctx),
             plan_kernel_tuning(ctx),
-            plan_rccl(ctx),
+            rccl_step := plan_rccl(ctx),
             plan_deepspeed(ctx),
+            plan_launch(ctx, rccl_step),
         ]
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
@@ -116,7 +132,7 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
     reboot = _reboot(ctx, only)
-    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    refusals = [*only_refusals(only, ROLES), *purge_refusals(ctx, purge), *folder_refusals(ctx, changed)]
     if changed:
         refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
@@ -128,36 +144,6 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
     ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
-
-
-def _only_refusals(only: list[str]) -> list[Refusal]:
-    return [
-        Refusal(
-            "profile.only",
-            "bringup_only",
-            f"role {role!r}",
-            "one of " + ", ".join(ROLES),
-            "name a role that the plan can apply",
-        )
-        for role in only
-        if role not in ROLES
-    ]
-
-
-def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
-    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
-    return [
-        Refusal(
-            "file.folder",
-            file.path,
-            "a folder is there",
-            "a regular file, or nothing",
-            f"look into {file.path} and move it away",
-        )
-        for step in changed
-        for file in step.files
-        if (ctx.watched(file.path) or {}).get("type") == "directory"
-    ]
 
 
 def _disturbs_jobs(changed: list[Step]) -> bool:
@@ -226,27 +212,23 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
-    interrupted = interrupted_runs(ctx)
-    changes += [
-        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
-        for run in interrupted
-    ]
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    if purge and purge.inputs["packages"]:
+    # What need not be whole before the purge: it goes, or it can be whole only after it.
+    going = [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else []
+    changes += found_changes(ctx, going)
+    if going:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        # What the module takes; the folder of the run is the role's own.
-        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
+        "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
-        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        # What need not be whole before the purge: it goes, or it can be whole only after it.
-        "going": [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else [],
+        "settle": needs_settling(ctx),
+        "going": going,
         # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
         "pause": any(change.kind == "package" for step in changed for change in step.changes),
-        "closes": interrupted,
+        "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -273,6 +255,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -288,10 +271,16 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "notes": [
+            *map(printable, waited_notes(ctx)),
+            *adopted,
+            *(printable(note) for step in wanted for note in step.notes),
+        ],
         "kept": [printable(entry) for entry in kept],
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }

@@ -9,17 +9,16 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    busy_refusals,
+    interrupted_runs,
+    unfinished_packages,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals, victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import space_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
-
-# Where apt puts what it downloads; some sites give it a disk of its own.
-ARCHIVES = "/var/cache/apt/archives"
-
-MIB = 1024**2
-# apt and dkms put files to work on there; a full one ends them half-way, with messages of their own.
-TMP_MIB = 100
 
 
 def value_refusal(option: str, seen: str, wanted: str) -> Refusal:
@@ -202,12 +201,12 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
 
 def change_refusals(ctx: PlanContext, roles: t.Collection[str], going: t.Collection[str]) -> list[Refusal]:
     """Return what stands against changing packages or the driver on the node now. going: what the purge removes."""
-    refusals = _gpu_count(ctx)
+    refusals = [*_gpu_count(ctx), *busy_refusals(ctx)]
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
         refusals += _unfinished_packages(ctx, going)
-    refusals += _space(ctx, roles)
+    refusals += space_refusals(ctx, roles)
     return refusals
 
 
@@ -246,11 +245,6 @@ def gpu_users(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def interrupted_runs(ctx: PlanContext) -> list[str]:
-    """Return the runs that have begun on the node and not finished."""
-    return [str(run["run"]) for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun"]
-
-
 def _unfinished_packages(ctx: PlanContext, going: t.Collection[str]) -> list[Refusal]:
     # A run that was interrupted had begun on a node where everything was whole, or it would have been refused:
     # whatever is half-done now is what its own transaction brought.
@@ -258,9 +252,9 @@ def _unfinished_packages(ctx: PlanContext, going: t.Collection[str]) -> list[Ref
         return []
     mended = victims(ctx, going)
     foreign = sorted(
-        f"{name} ({row['status'].strip()})"
-        for name, row in ctx.packages.items()
-        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name) and name not in mended
+        f"{name} ({status.strip()})"
+        for name, status in unfinished_packages(ctx).items()
+        if not ctx.families.is_family_name(name) and name not in mended
     )
     if not foreign:
         return []
@@ -275,27 +269,32 @@ def _unfinished_packages(ctx: PlanContext, going: t.Collection[str]) -> list[Ref
     ]
 
 
-def _space(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
-    needs: list[tuple[str, int, str]] = [("/tmp", TMP_MIB, "")]
-    venv = str(ctx.profile["pytorch_venv"])
-    for role, option, paths in (
-        ("rocm", "preflight_rocm_space_gib", ["/opt"]),
-        ("rocm", "preflight_var_space_gib", ["/var", ARCHIVES]),
-        ("pytorch", "preflight_pytorch_space_gib", [venv]),
-    ):
-        if role in roles:
-            needs += [
-                (path, int(ctx.profile[option]) * 1024, f", or lower {option} if you know better") for path in paths
-            ]
-    space = ctx.area("space")
+def only_refusals(only: t.Iterable[str], roles: t.Sequence[str]) -> list[Refusal]:
+    """Return the refusals of names in bringup_only that no step has. roles: those of the plan."""
     return [
-        Refusal("space", path, f"{_size(free / MIB)} free", _size(mib), f"make room in {path}{otherwise}")
-        for path, mib, otherwise in needs
-        if (free := (space.get(path) or {}).get("free_bytes")) is not None and free < mib * MIB
+        Refusal(
+            "profile.only",
+            "bringup_only",
+            f"role {role!r}",
+            "one of " + ", ".join(roles),
+            "name a role that the plan can apply",
+        )
+        for role in only
+        if role not in roles
     ]
 
 
-def _size(mib: float) -> str:
-    if mib < 1024:
-        return f"{mib:.0f} MiB"
-    return f"{mib / 1024:.0f} GiB" if isinstance(mib, int) else f"{mib / 1024:.1f} GiB"
+def folder_refusals(ctx: PlanContext, changed: t.Iterable[Step]) -> list[Refusal]:
+    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
+    return [
+        Refusal(
+            "file.folder",
+            file.path,
+            "a folder is there",
+            "a regular file, or nothing",
+            f"look into {file.path} and move it away",
+        )
+        for step in changed
+        for file in step.files
+        if (ctx.watched(file.path) or {}).get("type") == "directory"
+    ]

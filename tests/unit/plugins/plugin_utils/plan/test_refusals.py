@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import ARCHIVES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import ARCHIVES
 
 from . import made
 
