@@ -7,7 +7,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
@@ -24,6 +24,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
     plan_kernel_tuning,
     tuning_paths,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
@@ -58,9 +59,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
-ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed")
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed", "launch")
 # Roles that only render files.
-RENDERED = ("rccl", "deepspeed")
+RENDERED = ("rccl", "deepspeed", "launch")
 # Kinds of change that download something.
 _FETCHED = ("package", "wheel", "venv")
 # Kinds of change under which a job on the GPUs would lose its driver or its libraries.
@@ -84,6 +85,7 @@ def watched_paths(profile: Profile) -> list[str]:
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *launch_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
     ]
@@ -113,8 +115,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_mpi(ctx),
             plan_pytorch(ctx),
             plan_kernel_tuning(ctx),
-            plan_rccl(ctx),
+            rccl_step := plan_rccl(ctx),
             plan_deepspeed(ctx),
+            plan_launch(ctx, rccl_step),
         ]
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
@@ -276,6 +279,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -301,4 +305,6 @@ def _plan(
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make DeepSpeed's configs and hostfile. What is made here loads in DeepSpeed 0.8.3 to 0.19.
+"""Make DeepSpeed's configs. What is made here loads in DeepSpeed 0.8.3 to 0.19.
 
 DeepSpeed takes any unknown key at the top and ignores it, and refuses any unknown key inside
 zero_optimization. It drops the word "auto" there without a word, and fails on it elsewhere only
@@ -10,18 +10,11 @@ version reads one.
 from __future__ import annotations
 
 import json
-import re
 import typing as t
 
-from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 
 Config = dict[str, t.Any]
-
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?")
-
-
-class ConfigError(ValueError):
-    """Say which option or host cannot be used, and what it should be."""
 
 
 def zero2(options: t.Mapping[str, t.Any]) -> Config:
@@ -78,23 +71,6 @@ def zero3(options: t.Mapping[str, t.Any]) -> Config:
 def as_json(config: Config) -> str:
     """Return a config as the text of its file."""
     return json.dumps(config, indent=2) + "\n"
-
-
-def hostfile(entries: t.Sequence[tuple[str, int]]) -> str:
-    """Return the hostfile of the launcher: one "NAME slots=N" a line, gpu2 before gpu10.
-
-    :raises ConfigError: a name is no host name or address, stands twice, or has no slots.
-    """
-    names = [name for name, _slots in entries]
-    for name, slots in entries:
-        if not _HOST.fullmatch(name):
-            raise ConfigError(f"{name!r} is no host name or address that a hostfile could hold")
-        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
-            raise ConfigError(f"{name}: {slots!r} slots; it must be the number of GPUs of the host, at least 1")
-        if names.count(name) > 1:
-            raise ConfigError(f"{name} stands {names.count(name)} times in the hostfile; name each host once")
-    ordered = sorted(entries, key=lambda entry: natural_key(entry[0]))
-    return "".join(f"{name} slots={slots}\n" for name, slots in ordered)
 
 
 def _common(options: t.Mapping[str, t.Any]) -> Config:
