@@ -12,6 +12,12 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile impor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    found_changes,
+    interrupted_runs,
+    needs_settling,
+    waited_notes,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
@@ -21,19 +27,23 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
+    plan_purge,
+    purge_refusals,
+    simulation_inputs,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     index_url,
     lock_pins,
     plan_pytorch,
     pytorch_refusals,
+    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
     gpu_users,
-    interrupted_runs,
     node_refusals,
     profile_refusals,
     value_refusal,
@@ -71,6 +81,7 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
@@ -228,24 +239,20 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
-    interrupted = interrupted_runs(ctx)
-    changes += [
-        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
-        for run in interrupted
-    ]
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    if purge and purge.inputs["packages"]:
+    going = purge.inputs["packages"] if purge else []
+    changes += found_changes(ctx, going)
+    if going:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        # What the module takes; the folder of the run is the role's own.
-        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
+        "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
-        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        "going": purge.inputs["packages"] if purge else [],
-        "closes": interrupted,
+        "settle": needs_settling(ctx),
+        "going": going,
+        "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -288,7 +295,11 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "notes": [
+            *map(printable, waited_notes(ctx)),
+            *adopted,
+            *(printable(note) for step in wanted for note in step.notes),
+        ],
         "kept": [printable(entry) for entry in kept],
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
