@@ -8,7 +8,8 @@ import pathlib
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.peers import Peer, peer_of
+from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.peers import Peer, peer_of, processors_of
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import public_key_path
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import read_json, safe_name, write_json
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import read_snapshot
@@ -43,5 +44,8 @@ def _peer(
     except (OSError, ValueError):
         return None
     address = str(action._templar.template(variables.get("ansible_host", host)))
-    release = default_catalog().release(profile["rocm_release"])
-    return peer_of(snapshot, address, release["rccl"], str(profile["rccl_topology_links"]))
+    processors: list[str] = []
+    if profile["rccl_numa_binding"]:
+        release = default_catalog().release(profile["rocm_release"])
+        processors = processors_of(snapshot, release["rccl"], str(profile["rccl_topology_links"]))
+    return peer_of(snapshot, address, public_key_path(profile), processors)

@@ -18,25 +18,34 @@ class Peer:
     """Hold what one host showed in this run.
 
     address: how Ansible reaches it, which the host key was checked for. host_keys: its public host keys, each as
-    "TYPE BASE64". processors: what each of its local ranks is bound to, empty where that is not known.
+    "TYPE BASE64". public_key: that of the job's user on it, "" without one. processors: what each of its local ranks is
+    bound to, empty where that is not known.
     """
 
     address: str
     host_keys: tuple[str, ...]
     processors: tuple[str, ...]
+    public_key: str = ""
 
     @classmethod
     def from_dict(cls, entry: t.Mapping[str, t.Any]) -> Peer:
         """Return a peer from JSON types."""
-        return cls(str(entry["address"]), tuple(entry["host_keys"]), tuple(entry["processors"]))
+        keys, processors = tuple(entry["host_keys"]), tuple(entry["processors"])
+        return cls(str(entry["address"]), keys, processors, str(entry["public_key"]))
 
 
-def peer_of(snapshot: t.Mapping[str, t.Any], address: str, rccl_version: str, links: str) -> Peer:
+def peer_of(
+    snapshot: t.Mapping[str, t.Any], address: str, public_key_path: str, processors: t.Sequence[str] = ()
+) -> Peer:
     """Return what a snapshot shows of a peer."""
     watch = snapshot.get("watch") or {}
-    texts = [str((watch.get(path) or {}).get("text") or "") for path in HOST_KEYS]
-    keys = [" ".join(text.split()[:2]) for text in texts if len(text.split()) >= 2]
-    return Peer(address, tuple(keys), tuple(processors_of(snapshot, rccl_version, links)))
+    keys = [key for path in HOST_KEYS if (key := _key(watch, path))]
+    return Peer(address, tuple(keys), tuple(processors), _key(watch, public_key_path))
+
+
+def _key(watch: t.Mapping[str, t.Any], path: str) -> str:
+    """Return a public key's type and body, "" where the file holds none."""
+    return " ".join(str((watch.get(path) or {}).get("text") or "").split()[:2])
 
 
 def processors_of(snapshot: t.Mapping[str, t.Any], rccl_version: str, links: str) -> list[str]:

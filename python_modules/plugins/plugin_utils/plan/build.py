@@ -13,7 +13,14 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Ch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    found_changes,
+    interrupted_runs,
+    needs_settling,
+    waited_notes,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
     plan_kernel_tuning,
@@ -22,20 +29,26 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
+    plan_purge,
+    purge_refusals,
+    simulation_inputs,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     index_url,
     lock_pins,
     plan_pytorch,
     pytorch_refusals,
+    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    folder_refusals,
     gpu_users,
-    interrupted_runs,
     node_refusals,
+    only_refusals,
     profile_refusals,
     value_refusal,
 )
@@ -72,6 +85,7 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
@@ -121,9 +135,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
     reboot = _reboot(ctx, only)
-    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    refusals = [*only_refusals(only, ROLES), *purge_refusals(ctx, purge), *folder_refusals(ctx, changed)]
     if changed:
-        refusals += change_refusals(ctx, fetching)
+        refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
     if changed and (not only or "pytorch" in only):
@@ -133,36 +147,6 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
     ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
-
-
-def _only_refusals(only: list[str]) -> list[Refusal]:
-    return [
-        Refusal(
-            "profile.only",
-            "bringup_only",
-            f"role {role!r}",
-            "one of " + ", ".join(ROLES),
-            "name a role that the plan can apply",
-        )
-        for role in only
-        if role not in ROLES
-    ]
-
-
-def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
-    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
-    return [
-        Refusal(
-            "file.folder",
-            file.path,
-            "a folder is there",
-            "a regular file, or nothing",
-            f"look into {file.path} and move it away",
-        )
-        for step in changed
-        for file in step.files
-        if (ctx.watched(file.path) or {}).get("type") == "directory"
-    ]
 
 
 def _disturbs_jobs(changed: list[Step]) -> bool:
@@ -231,24 +215,23 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
-    interrupted = interrupted_runs(ctx)
-    changes += [
-        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
-        for run in interrupted
-    ]
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    if purge and purge.inputs["packages"]:
+    # What need not be whole before the purge: it goes, or it can be whole only after it.
+    going = [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else []
+    changes += found_changes(ctx, going)
+    if going:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        # What the module takes; the folder of the run is the role's own.
-        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
+        "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or wheels else None,
-        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        "going": purge.inputs["packages"] if purge else [],
-        "closes": interrupted,
+        "settle": needs_settling(ctx),
+        "going": going,
+        # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
+        "pause": any(change.kind == "package" for step in changed for change in step.changes),
+        "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -275,6 +258,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -290,10 +274,16 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "notes": [
+            *map(printable, waited_notes(ctx)),
+            *adopted,
+            *(printable(note) for step in wanted for note in step.notes),
+        ],
         "kept": [printable(entry) for entry in kept],
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }

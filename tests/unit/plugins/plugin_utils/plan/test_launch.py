@@ -34,7 +34,14 @@ def files(step: Step | None) -> dict[str, str]:
 
 def test_every_launcher_has_a_script_of_the_same_hosts() -> None:
     step = planned()
-    assert sorted(files(step)) == ["deepspeed.sh", "openmpi.sh", "rank.sh", "slurm.sbatch", "torchrun.sh"]
+    assert sorted(files(step)) == [
+        "deepspeed.sh",
+        "openmpi.sh",
+        "rank.sh",
+        "report_rank.py",
+        "slurm.sbatch",
+        "torchrun.sh",
+    ]
     assert step is not None
     assert step.inputs["model"]["hosts"] == [["node1", 1], ["node2", 2]]
     assert step.inputs["model"]["world_size"] == 3
@@ -97,3 +104,68 @@ def test_slurm_is_asked_for_gpus_where_it_counts_them() -> None:
     snapshot["slurm"] = {"lines": [{"path": "/etc/slurm/slurm.conf", "line": 1, "values": {"gres": "gpu:mi210:8"}}]}
     assert "--gpus-per-node=1" in files(planned(snapshot))["slurm.sbatch"]
     assert "--exclusive" in files(planned())["slurm.sbatch"]
+
+
+KEY = "ssh-ed25519 " + "C" * 68
+LINE = f"restrict {KEY} instinct-bringup-launch"
+
+
+def peers(key: str = KEY) -> dict[str, Peer]:
+    return {
+        "node1": Peer("10.0.0.1", ("ssh-ed25519 " + "A" * 68,), (), key),
+        "node2": Peer("10.0.0.2", ("ssh-ed25519 " + "B" * 68,), ()),
+    }
+
+
+def authorized(*lines: str) -> dict[str, t.Any]:
+    snapshot = made.bare()
+    snapshot["launch"] = {"user": "deploy", "home": "/home/deploy", "authorized": list(lines), "unsafe": []}
+    return snapshot
+
+
+def keys(step: Step | None) -> list[str]:
+    assert step is not None
+    return [change.subject for change in step.changes if change.kind == "key"]
+
+
+def test_without_being_asked_nobodys_keys_are_touched() -> None:
+    step = planned(authorized(), peers=peers())
+    assert step is not None
+    assert (step.inputs["ssh"], keys(step)) == (None, [])
+
+
+def test_the_first_node_makes_the_key_and_every_node_takes_it() -> None:
+    step = planned(authorized(), peers=peers(key=""), launch_ssh=True)
+    assert keys(step) == [f"{FOLDER}/keys/deploy/id_ed25519", "/home/deploy/.ssh/authorized_keys"]
+    assert step is not None
+    assert step.inputs["ssh"]["public_key"] == ""
+    assert f"{FOLDER}/known_hosts" in [file.path for file in step.files]
+
+
+def test_another_node_only_takes_the_first_ones_key() -> None:
+    fleet = (("node0", 1), ("node1", 1))
+    step = planned(authorized(), fleet=fleet, peers={"node0": peers()["node1"]}, launch_ssh=True)
+    assert keys(step) == ["/home/deploy/.ssh/authorized_keys"]
+    assert step is not None
+    assert step.inputs["ssh"]["public_key"] == KEY
+    assert not [file for file in step.files if "ssh" in file.path or "known_hosts" in file.path]
+
+
+def test_a_node_that_has_the_key_is_left_alone() -> None:
+    assert keys(planned(authorized(LINE), peers=peers(), launch_ssh=True)) == []
+
+
+def test_an_older_key_of_ours_is_replaced() -> None:
+    old = LINE.replace("C", "D")
+    assert keys(planned(authorized(LINE, old), peers=peers(), launch_ssh=True)) == ["/home/deploy/.ssh/authorized_keys"]
+
+
+def test_a_host_whose_key_nobody_knows_is_named() -> None:
+    step = planned(authorized(LINE), peers={"node1": peers()["node1"]}, launch_ssh=True)
+    assert step is not None
+    assert "node2: no host key is known" in step.notes[1]
+
+
+def test_a_site_without_a_user_is_told_so() -> None:
+    plan = made.plan(made.bare(), launch_ssh=True, bringup_users=[])
+    assert "launch_user" in plan["refusals"][0]["seen"]
