@@ -7,11 +7,12 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError, ConfigRefused
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
     interrupted_runs,
     waited_notes,
@@ -38,8 +39,10 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    folder_refusals,
     gpu_users,
     node_refusals,
+    only_refusals,
     profile_refusals,
     value_refusal,
 )
@@ -78,7 +81,7 @@ def watched_paths(profile: Profile) -> list[str]:
         scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
-        *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
         *launch_paths(profile),
         *mpi_paths(profile),
         *tuning_paths(profile),
@@ -114,6 +117,8 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_deepspeed(ctx),
             plan_launch(ctx, rccl_step),
         ]
+    except ConfigRefused as error:
+        return _plan(ctx, refusals=[Refusal(*reason) for reason in error.reasons])
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]
@@ -124,9 +129,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
     reboot = _reboot(ctx, only)
-    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    refusals = [*only_refusals(only, ROLES), *purge_refusals(ctx, purge), *folder_refusals(ctx, changed)]
     if changed:
-        refusals += change_refusals(ctx, fetching)
+        refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
     if any(step.role == "mpi" and step.inputs["build"] for step in changed):
@@ -138,36 +143,6 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
     ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
-
-
-def _only_refusals(only: list[str]) -> list[Refusal]:
-    return [
-        Refusal(
-            "profile.only",
-            "bringup_only",
-            f"role {role!r}",
-            "one of " + ", ".join(ROLES),
-            "name a role that the plan can apply",
-        )
-        for role in only
-        if role not in ROLES
-    ]
-
-
-def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
-    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
-    return [
-        Refusal(
-            "file.folder",
-            file.path,
-            "a folder is there",
-            "a regular file, or nothing",
-            f"look into {file.path} and move it away",
-        )
-        for step in changed
-        for file in step.files
-        if (ctx.watched(file.path) or {}).get("type") == "directory"
-    ]
 
 
 def _disturbs_jobs(changed: list[Step]) -> bool:

@@ -13,6 +13,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted 
     needs_settling,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import simulation_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import index_url, lock_pins
@@ -58,7 +59,8 @@ def plan_preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    going = purge.inputs["packages"] if purge else []
+    # What need not be whole before the purge: it goes, or it can be whole only after it.
+    going = [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else []
     changes += found_changes(ctx, going)
     if going:
         subject = "the package manager's simulation of the purge"
@@ -69,6 +71,8 @@ def plan_preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         "probe": probe if probe["repositories"] or wheels else None,
         "settle": needs_settling(ctx),
         "going": going,
+        # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
+        "pause": any(change.kind == "package" for step in changed for change in step.changes),
         "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
