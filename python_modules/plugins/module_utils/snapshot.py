@@ -39,6 +39,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     memory_settings,
     modules,
     mounts,
+    mpi_build,
     network,
     numa,
     opt_rocm,
@@ -74,6 +75,7 @@ class Request(NamedTuple):
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
     launch_user: str = ""
+    mpi_prefix: str = ""
     tools: bool = False
 
 
@@ -126,6 +128,7 @@ LIVE = {
     "space": "free space is of the machine that runs this",
     "shm": "shared memory is of the machine that runs this",
     "services": "processes are of the machine that runs this",
+    "mpi": "no command is run for another root",
     "tools": "no command is run for another root",
 }
 
@@ -248,6 +251,7 @@ class _Builder:
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
             "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
+            "mpi": self.area("mpi", lambda: mpi_build.read_mpi(tree, request.mpi_prefix, probe)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
         }
 
