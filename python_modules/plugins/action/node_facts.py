@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import policy_packages, watched_paths
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_user
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
@@ -76,7 +77,12 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
-    return {"root": profile["bringup_root"], "tools": profile["bringup_tools"], **arguments, **merged}
+    asked = {
+        "root": profile["bringup_root"],
+        "tools": profile["bringup_tools"],
+        "launch_user": launch_user(profile),
+    }
+    return {**asked, **arguments, **merged}
 
 
 def _explained(result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None) -> dict[str, t.Any]:

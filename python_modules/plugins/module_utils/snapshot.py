@@ -33,6 +33,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     kernel,
     kernel_log,
     kfd,
+    launch_access,
     leftovers,
     loader,
     memory_settings,
@@ -72,6 +73,7 @@ class Request(NamedTuple):
     spaces: Sequence[str] = ()
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
+    launch_user: str = ""
     tools: bool = False
 
 
@@ -110,6 +112,7 @@ HELD_BY = {
     "rccl_libraries": (loader.CACHE, "/opt"),
     "kernel_log": (kernel_log.FILE,),
     "slurm": ("/etc",),
+    "launch": ("/etc/passwd",),
 }
 # Parts of the kernel's area that a tree may hold or not, each by its own folder.
 KERNEL_PARTS = {"kernel.headers": "/lib/modules", "kernel.next_release": "/boot", "kernel.next_cmdline": "/etc/default"}
@@ -244,6 +247,7 @@ class _Builder:
             "rccl_libraries": self.area("rccl_libraries", lambda: loader.read_rccl_libraries(tree, request.venvs)),
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
+            "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
         }
 

@@ -64,6 +64,10 @@ options:
     type: list
     elements: str
     default: []
+  launch_user:
+    description: Name of the user who starts jobs, whose home and whose keys made by the role launch are wanted.
+    type: str
+    default: ""
   tools:
     description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
     type: bool
@@ -142,6 +146,7 @@ def main() -> None:
             "spaces": {"type": "list", "elements": "str", "default": []},
             "env_logs": {"type": "list", "elements": "str", "default": []},
             "leftovers": {"type": "list", "elements": "str", "default": []},
+            "launch_user": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
         },
         supports_check_mode=True,

@@ -42,6 +42,7 @@ PACKAGES = {
 OTHERS = {
     "openmpi-bin": "4.1.2-2ubuntu1",
     "libopenmpi-dev": "4.1.2-2ubuntu1",
+    "pdsh": "2.31-3build2",
     "python3-venv": "3.10.6-1~22.04",
     "python3-packaging": "21.3-1",
     "linux-image-generic": "5.15.0.91.88",

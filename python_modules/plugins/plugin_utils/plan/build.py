@@ -18,6 +18,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
     plan_kernel_tuning,
     tuning_paths,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
@@ -48,9 +49,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
-ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed")
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed", "launch")
 # Roles that only render files.
-RENDERED = ("rccl", "deepspeed")
+RENDERED = ("rccl", "deepspeed", "launch")
 # Kinds of change that download something.
 _FETCHED = ("package", "wheel", "venv")
 # Kinds of change under which a job on the GPUs would lose its driver or its libraries.
@@ -73,6 +74,7 @@ def watched_paths(profile: Profile) -> list[str]:
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *launch_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
     ]
@@ -102,8 +104,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_mpi(ctx),
             plan_pytorch(ctx),
             plan_kernel_tuning(ctx),
-            plan_rccl(ctx),
+            rccl_step := plan_rccl(ctx),
             plan_deepspeed(ctx),
+            plan_launch(ctx, rccl_step),
         ]
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])

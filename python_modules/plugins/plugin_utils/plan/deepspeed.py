@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import configs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import hostfile
@@ -21,18 +22,18 @@ def plan_deepspeed(ctx: PlanContext) -> Step:
     """
     directory = str(ctx.profile["deepspeed_directory"])
     zero2, zero3 = configs.zero2(ctx.profile), configs.zero3(ctx.profile)
-    hosts, notes = _hostfile(ctx, f"{directory}/hostfile")
+    entries, notes = hostfile_entries(ctx, f"{directory}/hostfile")
     files = [
         ManagedFile(f"{directory}/zero2.json", configs.as_json(zero2), "ZeRO-2: optimizer and gradients are split"),
         ManagedFile(f"{directory}/zero3.json", configs.as_json(zero3), "ZeRO-3: parameters are split too"),
-        ManagedFile(f"{directory}/hostfile", hosts, "one line a node, slots are its GPUs"),
+        ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs"),
     ]
     inputs = {"files": [file.as_input() for file in files]}
     return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=tuple(notes))
 
 
-def _hostfile(ctx: PlanContext, path: str) -> tuple[str, list[str]]:
-    """Return the hostfile and why hosts are not in it.
+def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the hosts of a job with their slots, in the order of their ranks, and why others are none of them.
 
     A host that this run did not look at keeps what the node's file says of it: a run with --limit must
     not shrink a cluster. A host that cannot stand in the file is left out here and refused on its own.
@@ -47,4 +48,4 @@ def _hostfile(ctx: PlanContext, path: str) -> tuple[str, list[str]]:
         except ConfigError as error:
             reason = "set gpu_count for it, or let it answer" if count == 0 else str(error)
             notes.append(f"{host} is not in the hostfile: {reason}")
-    return hostfile(entries), notes
+    return sorted(entries, key=lambda entry: natural_key(entry[0])), notes

@@ -21,7 +21,7 @@ AREAS = (
     *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "leftovers", "space", "python_envs"),
     *("net", "watch", "environment", "journal", "system"),
     *("iommu", "cpu_power", "secure_boot", "sysctl", "thp", "shm", "services", "firmware_files"),
-    *("rccl_libraries", "kernel_log", "slurm", "tools"),
+    *("rccl_libraries", "kernel_log", "slurm", "launch", "tools"),
 )
 NOTHING = Request()
 

@@ -26,7 +26,17 @@ def changes(plan: dict[str, t.Any], kind: str) -> dict[str, dict[str, str]]:
 def test_a_bare_node_gets_every_role_but_the_purge_in_order() -> None:
     plan = made.plan(made.bare(), bringup_reboot=True)
     assert not plan["refusals"]
-    assert roles(plan) == ["preflight", "rocm", "mpi", "pytorch", "kernel_tuning", "reboot", "rccl", "deepspeed"]
+    assert roles(plan) == [
+        "preflight",
+        "rocm",
+        "mpi",
+        "pytorch",
+        "kernel_tuning",
+        "reboot",
+        "rccl",
+        "deepspeed",
+        "launch",
+    ]
 
 
 def test_an_old_node_is_purged_first() -> None:
