@@ -93,6 +93,10 @@ class Catalog:
         """Return what installers leave beside their packages, and the vendor's hosts."""
         return self._load(self.directory / "leftovers.yml")
 
+    def deepspeed(self, name: str) -> dict[str, t.Any]:
+        """Return a table about DeepSpeed: "pairs", "keys" or "advice"."""
+        return self._load(self.directory / "deepspeed" / f"{name}.yml")
+
     @property
     def profile_options(self) -> dict[str, dict[str, t.Any]]:
         """Return the shared options of a profile, in the form of argument_specs."""
