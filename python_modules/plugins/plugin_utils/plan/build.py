@@ -8,10 +8,15 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import NAMES as EXAMPLE
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import (
+    install_refusals,
+    lock_paths,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
@@ -24,7 +29,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import p
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     index_url,
-    lock_pins,
     plan_pytorch,
     pytorch_refusals,
 )
@@ -45,6 +49,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     fingerprint,
     plan_rocm,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins
 from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -71,9 +76,11 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        *lock_paths(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *(f"{deepspeed}/example/{name}" for name in EXAMPLE),
         *launch_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
@@ -125,6 +132,8 @@ def build_plan(ctx: PlanContext) -> PlanDict:
         refusals += gpu_users(ctx)
     if changed and (not only or "pytorch" in only):
         refusals += pytorch_refusals(ctx)
+    if changed and (not only or "deepspeed" in only):
+        refusals += install_refusals(ctx)
     if refusals:
         chosen = []
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
@@ -228,6 +237,10 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
+    index = str(ctx.profile["deepspeed_index_url"]).rstrip("/")
+    if index and "deepspeed" in by_role and any(change.kind == "wheel" for change in by_role["deepspeed"].changes):
+        probe["urls"].append({"name": "DeepSpeed", "url": f"{index}/deepspeed/"})
+        changes.append(_probe_change("DeepSpeed's index", index))
     interrupted = interrupted_runs(ctx)
     changes += [
         Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
@@ -242,7 +255,7 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         # What the module takes; the folder of the run is the role's own.
         "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
         "keep": keep_inputs(ctx, changed),
-        "probe": probe if probe["repositories"] or wheels else None,
+        "probe": probe if probe["repositories"] or probe["urls"] or wheels else None,
         "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
         "going": purge.inputs["packages"] if purge else [],
         "closes": interrupted,

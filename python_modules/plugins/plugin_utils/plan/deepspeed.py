@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan DeepSpeed's configs and the hostfile."""
+"""Plan DeepSpeed: its installation, its configs, the hostfile and the example."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import re
 from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import configs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import example_files
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import hostfile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import plan_install
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
 _KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
@@ -27,9 +29,13 @@ def plan_deepspeed(ctx: PlanContext) -> Step:
         ManagedFile(f"{directory}/zero2.json", configs.as_json(zero2), "ZeRO-2: optimizer and gradients are split"),
         ManagedFile(f"{directory}/zero3.json", configs.as_json(zero3), "ZeRO-3: parameters are split too"),
         ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs"),
+        *example_files(directory),
     ]
-    inputs = {"files": [file.as_input() for file in files]}
-    return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=tuple(notes))
+    install = plan_install(ctx)
+    files += install.files
+    changes = (*install.changes, *ctx.file_changes(files))
+    inputs = {"files": [file.as_input() for file in files], **install.inputs}
+    return Step("deepspeed", changes, inputs, tuple(files), notes=tuple(notes))
 
 
 def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]], list[str]]:
