@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from instinct_lab import settings
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 INVENTORY = REPOSITORY / "inventory" / "lab"
 # Everything below these that a run could change, as one digest: names, modes, owners, targets, contents.
@@ -20,6 +22,20 @@ TREE_HASH = (
     "set -e; find /etc /opt /var/lib/dpkg -printf '%p %m %U %G %l\\n' | sort | sha256sum; "
     "find /etc /opt /var/lib/dpkg -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum"
 )
+
+
+# The Ubuntu release that a node is presented as. node1 comes from 5.2.0, which AMD has for focal only.
+CODENAMES = {"node1": "focal", "node2": "jammy"}
+
+
+def release_variables(node: str, release: str) -> dict[str, t.Any]:
+    """Return what a site would set for another release: its name, the installer's digest and the wheels' lock."""
+    info = json.loads(settings.MIRROR_INFO.read_text(encoding="utf-8"))
+    return {
+        "rocm_release": release,
+        "rocm_installer_sha256": info["installer_sha256"][release][CODENAMES[node]],
+        "pytorch_lock_file": str(REPOSITORY / info["pytorch_lock"][release]),
+    }
 
 
 class Lab:

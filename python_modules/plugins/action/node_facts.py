@@ -8,9 +8,11 @@ variables: at 300 kB a node, a thousand nodes would cost 2 GB and five times the
 from __future__ import annotations
 
 import pathlib
+import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
@@ -20,6 +22,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import l
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report import run_folder
 
+# Seconds between two attempts to reach a node that reboots.
+_PAUSE = 3
 _SUDO_WORDS = ("sudo", "become", "password is required", "a terminal is required")
 
 
@@ -35,26 +39,68 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, variables)
         arguments = dict(self._task.args)
         run_dir = pathlib.Path(arguments.pop("run_dir")) if "run_dir" in arguments else None
+        settled = boolean(arguments.pop("settled", False)) and not self._task.check_mode
+        host = str(variables["inventory_hostname"])
         profile = load_profile(self, variables)
         arguments = _with_profile(arguments, profile)
-        try:
-            answer = self._execute_module(
-                module_name="instinct.bringup.node_facts", module_args=arguments, task_vars=variables
-            )
-        except AnsibleConnectionFailure:
-            raise
-        except AnsibleError as error:
-            answer = {"failed": True, "msg": str(error)}
+
+        def may_reboot() -> int:
+            cut = settled and run_dir is not None and run_folder.was_cut_before_reboot(run_dir, host)
+            return int(profile["reboot_timeout"]) if cut and not profile.problems else 0
+
+        def ask(name: str, given: dict[str, t.Any]) -> dict[str, t.Any]:
+            return self._ask(name, given, variables, may_reboot)
+
+        answer = ask("node_facts", arguments)
+        if settled and is_busy(answer.get("snapshot") or {}):
+            for lock in (answer["snapshot"].get("apt") or {}).get("locks") or []:
+                self._display.display(f"{host} waits: {lock['path']} is held by {lock['name']} (pid {lock['pid']})")
+            waited = ask("node_idle", {})
+            if "left" in waited:
+                answer = ask("node_facts", arguments)
+                answer.get("snapshot", {})["waited"] = {key: waited[key] for key in ("waited_for", "left")}
         if "snapshot" not in answer:
             result.update(answer, failed=True)
-            return _explained(result, str(variables["inventory_hostname"]), run_dir)
+            return _explained(result, host, run_dir)
         snapshot = answer.pop("snapshot")
         if run_dir is None:
             result.update(answer, snapshot=snapshot)
             return result
-        path = run_folder.write_snapshot(run_dir, str(variables["inventory_hostname"]), snapshot)
+        path = run_folder.write_snapshot(run_dir, host, snapshot)
         result.update(changed=False, snapshot_file=str(path), digest=_digest(snapshot))
         return result
+
+    def _ask(
+        self, module: str, arguments: dict[str, t.Any], variables: dict[str, t.Any], may_reboot: t.Callable[[], int]
+    ) -> dict[str, t.Any]:
+        """Run a module on the node. may_reboot: for how many seconds a node that does not answer may be rebooting."""
+        end: float | None = None
+        while True:
+            try:
+                answer: dict[str, t.Any] = self._execute_module(
+                    module_name=f"instinct.bringup.{module}", module_args=arguments, task_vars=variables
+                )
+                return answer
+            except AnsibleConnectionFailure:
+                if end is None:
+                    end = time.monotonic() + may_reboot()
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise
+                host = variables["inventory_hostname"]
+                self._display.display(
+                    f"{host} does not answer. The run before was to reboot it: waiting up to {left:.0f} s"
+                )
+                time.sleep(_PAUSE)
+                self._connection.reset()
+            except AnsibleError as error:
+                return {"failed": True, "msg": str(error)}
+
+
+def is_busy(snapshot: dict[str, t.Any]) -> bool:
+    """Say whether something may be at work on the node: a lock is held, or a run was interrupted and may go on."""
+    runs = (snapshot.get("journal") or {}).get("runs") or []
+    return bool((snapshot.get("apt") or {}).get("locks")) or any(run["state"] == "begun" for run in runs)
 
 
 def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.Any]:

@@ -12,7 +12,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree,
 from ansible_collections.instinct.bringup.plugins.module_utils.users import LocalAccounts
 
 # Longer files are told by their hash alone.
-TEXT_BYTES = 64 * 1024
+TEXT_BYTES = 256 * 1024
 HASH_BYTES = 64 * 1024 * 1024
 
 Json = Dict[str, Any]

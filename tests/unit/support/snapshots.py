@@ -199,6 +199,10 @@ def platform() -> Json:
         "rccl_libraries": {"system": None, "cached": [], "venvs": []},
         "kernel_log": {"whole": True, "events": [], "hives": {}, "vram": {}},
         "slurm": {"lines": []},
+        "launch": {
+            "user": "deploy", "home": "/home/deploy", "unsafe": [], "listening": [22], "ephemeral": [32768, 60999],
+            "authorized": [f"restrict ssh-ed25519 {'A' * 68} instinct-bringup-launch"],
+        },
         "tools": None,
     }  # fmt: skip
 
@@ -261,7 +265,8 @@ def _healthy(machine: str, options: str) -> Node:
 
 
 def _plan(profile: Profile, snapshot: Json) -> Json:
-    return build_plan(PlanContext("gpu01", "made-run", profile, default_catalog(), snapshot, (("gpu01", 8),), LOCK))
+    fleet = (("gpu01", len(snapshot["pci"]["gpus"])),)
+    return build_plan(PlanContext("gpu01", "made-run", profile, default_catalog(), snapshot, fleet, LOCK))
 
 
 def _absent() -> Json:

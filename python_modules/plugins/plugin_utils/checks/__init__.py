@@ -23,6 +23,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     health,
     kernel,
     kernel_packages,
+    launch,
     managed,
     mpi,
     numa,

@@ -17,6 +17,12 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_in
     install_refusals,
     lock_paths,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    found_changes,
+    interrupted_runs,
+    needs_settling,
+    waited_notes,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
@@ -26,7 +32,11 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
+    plan_purge,
+    purge_refusals,
+    simulation_inputs,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     index_url,
     plan_pytorch,
@@ -37,7 +47,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot impor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
     gpu_users,
-    interrupted_runs,
     node_refusals,
     profile_refusals,
     value_refusal,
@@ -49,7 +58,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     fingerprint,
     plan_rocm,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins, scratch_path
 from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -77,6 +86,7 @@ def watched_paths(profile: Profile) -> list[str]:
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
         *lock_paths(venv),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
@@ -241,24 +251,20 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
     if index and "deepspeed" in by_role and any(change.kind == "wheel" for change in by_role["deepspeed"].changes):
         probe["urls"].append({"name": "DeepSpeed", "url": f"{index}/deepspeed/"})
         changes.append(_probe_change("DeepSpeed's index", index))
-    interrupted = interrupted_runs(ctx)
-    changes += [
-        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
-        for run in interrupted
-    ]
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    if purge and purge.inputs["packages"]:
+    going = purge.inputs["packages"] if purge else []
+    changes += found_changes(ctx, going)
+    if going:
         subject = "the package manager's simulation of the purge"
         changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
     inputs = {
-        # What the module takes; the folder of the run is the role's own.
-        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
+        "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
         "keep": keep_inputs(ctx, changed),
         "probe": probe if probe["repositories"] or probe["urls"] or wheels else None,
-        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        "going": purge.inputs["packages"] if purge else [],
-        "closes": interrupted,
+        "settle": needs_settling(ctx),
+        "going": going,
+        "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }
     return Step("preflight", tuple(changes), inputs)
@@ -285,6 +291,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -300,10 +307,16 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "notes": [
+            *map(printable, waited_notes(ctx)),
+            *adopted,
+            *(printable(note) for step in wanted for note in step.notes),
+        ],
         "kept": [printable(entry) for entry in kept],
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }

@@ -18,6 +18,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels impor
     lock_refusal,
     normalize,
     plan_lock,
+    scratch_path,
     seen_venv,
     without_hash,
 )
@@ -45,7 +46,7 @@ def plan_install(ctx: PlanContext) -> Install:
     :raises ConfigError: no version of DeepSpeed is known for the release.
     """
     if ctx.deepspeed_lock is None:
-        return Install([], {"missing": [], "locks": []}, [])
+        return Install([], {"missing": [], "locks": [], "scratch": ""}, [])
     lock, source = ctx.deepspeed_lock, " ".join(index_arguments(str(ctx.profile["deepspeed_index_url"])))
     stack_path, built_path = lock_paths(str(ctx.profile["pytorch_venv"]))
     stack = LockSet(stack_path, lock_part(lock, lambda name: name != BUILT), source)
@@ -63,10 +64,16 @@ def plan_install(ctx: PlanContext) -> Install:
     ]
     locks = []
     for wanted in (stack, built):
-        found, inputs = plan_lock(ctx, wanted)
+        found, work = plan_lock(ctx, wanted)
         changes += found
-        locks.append(inputs)
-    return Install(changes, {"missing": ctx.missing(packages), "locks": locks}, files)
+        locks.append(work)
+    inputs = {
+        "missing": ctx.missing(packages),
+        # Those that pip has something to do for: the role makes and takes away a folder around them.
+        "locks": [lock for lock in locks if lock["reinstall"] or lock["damaged"]],
+        "scratch": scratch_path(str(ctx.profile["pytorch_venv"])),
+    }
+    return Install(changes, inputs, files)
 
 
 def build_environment(ctx: PlanContext) -> dict[str, str]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import Vendor
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import plan_apt
@@ -43,6 +45,14 @@ def plan_purge(ctx: PlanContext) -> tuple[Step, list[dict[str, str]]]:
     }
     step = Step("rocm_purge", tuple(purge.changes), inputs)
     return step, [{"subject": subject, "reason": reason} for subject, reason in purge.kept]
+
+
+def simulation_inputs(step: Step, settles: bool) -> dict[str, t.Any]:
+    """Return what the module takes before anything is changed; the folder of the run is the role's own.
+
+    settles: dpkg is let finish between this and the purge.
+    """
+    return {**{key: value for key, value in step.inputs.items() if key != "run_dir"}, "settles": settles}
 
 
 def purge_refusals(ctx: PlanContext, step: Step) -> list[Refusal]:

@@ -15,6 +15,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels impor
     lock_refusal,
     normalize,
     plan_lock,
+    scratch_path,
     seen_venv,
     without_hash,
 )
@@ -38,6 +39,9 @@ def plan_pytorch(ctx: PlanContext) -> Step:
     changes += ctx.file_changes(files)
     wheels, wheel_inputs = plan_lock(ctx, LockSet(f"{venv}/requirements.lock", lock, _source(ctx, venv)))
     changes += wheels
+    scratch = scratch_path(venv)
+    if (ctx.watched(scratch) or {}).get("type", "absent") != "absent":
+        changes.append(Change("scratch", scratch, "present", "absent", "a run that was cut left it"))
     packages = list(ctx.distribution["venv_packages"])
     changes += [
         Change("package", name, "not installed", "the distribution's", "what makes a venv and its pip")
@@ -56,7 +60,7 @@ def plan_pytorch(ctx: PlanContext) -> Step:
 def _source(ctx: PlanContext, venv: str) -> str:
     """Return where pip on the node finds the wheels: in the one index, or in what the controller has copied."""
     if ctx.profile["pytorch_wheelhouse"]:
-        return f"--no-index --find-links {venv}/wheelhouse"
+        return f"--no-index --find-links {scratch_path(venv)}/wheelhouse"
     return " ".join(index_arguments(index_url(ctx)))
 
 
@@ -79,7 +83,7 @@ def _wheelhouse(ctx: PlanContext, venv: str, lock: str) -> dict[str, t.Any] | No
             "--implementation",
             "cp",
         ],
-        "dest": f"{venv}/wheelhouse",
+        "dest": f"{scratch_path(venv)}/wheelhouse",
     }
 
 

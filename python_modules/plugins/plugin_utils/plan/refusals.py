@@ -9,6 +9,11 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    busy_refusals,
+    interrupted_runs,
+    unfinished_packages,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
@@ -197,7 +202,7 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
 
 def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
     """Return what stands against changing packages or the driver on the node now."""
-    refusals = _gpu_count(ctx)
+    refusals = [*_gpu_count(ctx), *busy_refusals(ctx)]
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
@@ -241,20 +246,15 @@ def gpu_users(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def interrupted_runs(ctx: PlanContext) -> list[str]:
-    """Return the runs that have begun on the node and not finished."""
-    return [str(run["run"]) for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun"]
-
-
 def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
     # A run that was interrupted had begun on a node where everything was whole, or it would have been refused:
     # whatever is half-done now is what its own transaction brought.
     if interrupted_runs(ctx):
         return []
     foreign = sorted(
-        f"{name} ({row['status'].strip()})"
-        for name, row in ctx.packages.items()
-        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name)
+        f"{name} ({status.strip()})"
+        for name, status in unfinished_packages(ctx).items()
+        if not ctx.families.is_family_name(name)
     )
     if not foreign:
         return []

@@ -11,6 +11,8 @@ import urllib.parse
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 
+# Below the venv, since /tmp is often too small for the wheels. What a run that was cut leaves there may be gigabytes.
+_SCRATCH = ".scratch"
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 Json = dict[str, t.Any]
 # Only finished wheels: nothing of a distribution runs while it is installed.
@@ -39,6 +41,11 @@ class LockSet:
 def normalize(name: str) -> str:
     """Return a distribution's name in the one form that indexes compare (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def scratch_path(venv: str) -> str:
+    """Return the folder of what only an installation needs: wheels on their way, and pip's own temporary files."""
+    return f"{venv}/{_SCRATCH}"
 
 
 def lock_pins(lock: str) -> dict[str, str]:
@@ -81,6 +88,7 @@ def plan_lock(ctx: PlanContext, lock: LockSet) -> tuple[list[Change], Json]:
     inputs = {
         "venv": venv,
         "lock": lock.path,
+        "scratch": scratch_path(venv),
         "source": lock.source,
         "kind": lock.kind,
         "environment": dict(lock.environment),
@@ -127,7 +135,7 @@ def _damaged(
 
 def _repair_file(venv: str, lock: str, names: t.Collection[str]) -> dict[str, str]:
     """Return the part of the lock that names only these, as a file that the role needs for one call of pip."""
-    return ManagedFile(f"{venv}/.repair.lock", lock_part(lock, lambda name: name in names), "for one call").as_input()
+    return ManagedFile(f"{scratch_path(venv)}/repair.lock", lock_part(lock, lambda name: name in names), "for one call").as_input()
 
 
 def conflicts(first: t.Mapping[str, str], second: t.Mapping[str, str]) -> list[str]:

@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.utils.display import Display
 from support.snapshots import node
 
 from ansible_collections.instinct.bringup.plugins.action import node_facts
@@ -47,3 +50,49 @@ def test_a_snapshot_that_fails_says_what_to_do_and_is_kept_as_a_refusal(
     assert words in result["msg"]
     record = run_folder.read_node(folder.path, "gpu01")
     assert (record["verdict"], record["reason"]) == ("refused", result["msg"])
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "busy"),
+    [
+        ({"journal": {"runs": [{"state": "finished"}]}, "apt": {"locks": []}}, False),
+        ({"journal": {"runs": [{"state": "begun"}]}, "apt": None}, True),
+        ({"journal": None, "apt": {"locks": [{"path": "/var/lib/dpkg/lock", "pid": 7, "name": "apt"}]}}, True),
+        ({}, False),
+    ],
+    ids=["at rest", "a run was interrupted", "a lock is held", "nothing was seen"],
+)
+def test_a_node_is_waited_for_where_something_may_be_at_work(snapshot: dict[str, Any], busy: bool) -> None:
+    assert node_facts.is_busy(snapshot) is busy
+
+
+class Rebooting(node_facts.ActionModule):
+    """The action on a node that does not answer for some calls. Made without Ansible around it."""
+
+    def __init__(self, silent: int) -> None:
+        self.silent = silent
+        self._display = Display()
+        self._connection = self
+
+    def reset(self) -> None:
+        """Take the place of the connection's own."""
+
+    def _execute_module(self, *, module_name: str, **_given: Any) -> dict[str, Any]:
+        if self.silent:
+            self.silent -= 1
+            raise AnsibleConnectionFailure("no route to host")
+        return {"answered": module_name}
+
+
+@pytest.mark.parametrize("seconds", [0, 60], ids=["no reboot ahead", "an earlier run was to reboot it"])
+def test_a_node_that_does_not_answer_is_waited_for_only_while_it_may_be_rebooting(
+    seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_facts, "_PAUSE", 0)
+    action = Rebooting(silent=2)
+    if not seconds:
+        with pytest.raises(AnsibleConnectionFailure):
+            action._ask("node_facts", {}, {"inventory_hostname": "gpu01"}, lambda: seconds)
+        return
+    answer = action._ask("node_facts", {}, {"inventory_hostname": "gpu01"}, lambda: seconds)
+    assert answer == {"answered": "instinct.bringup.node_facts"}

@@ -106,7 +106,7 @@ def test_y07_the_systems_python_is_never_installed_into() -> None:
 
 
 def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first() -> None:
-    assert 'TMPDIR: "{{ pytorch_lock.venv }}"' in role_text("pytorch")
+    assert 'TMPDIR: "{{ pytorch_lock.scratch }}"' in role_text("pytorch")
     assert "--no-cache-dir" in role_text("pytorch")
     snapshot = made.bare()
     snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
@@ -117,7 +117,7 @@ def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first(
 def test_y10_the_controller_fetches_the_wheels_once_for_all_nodes_of_one_python() -> None:
     plan = made.plan(made.bare(), pytorch_wheelhouse="/srv/wheels")
     inputs = step(plan, "pytorch")["inputs"]
-    assert inputs["source"] == "--no-index --find-links /opt/instinct-bringup/venv/wheelhouse"
+    assert inputs["source"] == "--no-index --find-links /opt/instinct-bringup/venv/.scratch/wheelhouse"
     assert inputs["wheelhouse"]["arguments"][-4:] == ["--python-version", "3.10", "--implementation", "cp"]
     other = made.bare()
     other["python"]["tag"] = "cp311"
