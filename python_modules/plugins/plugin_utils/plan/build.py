@@ -7,12 +7,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError, ConfigRefused
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import NAMES as EXAMPLE
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import (
     install_refusals,
     lock_paths,
@@ -89,7 +90,7 @@ def watched_paths(profile: Profile) -> list[str]:
         scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
-        *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
         *(f"{deepspeed}/example/{name}" for name in EXAMPLE),
         *launch_paths(profile),
         *tuning_paths(profile),
@@ -125,6 +126,8 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_deepspeed(ctx),
             plan_launch(ctx, rccl_step),
         ]
+    except ConfigRefused as error:
+        return _plan(ctx, refusals=[Refusal(*reason) for reason in error.reasons])
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]

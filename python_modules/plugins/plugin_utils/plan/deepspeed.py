@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import configs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import example_files
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import hostfile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import plan_configs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import plan_install
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
@@ -20,22 +20,17 @@ _KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
 def plan_deepspeed(ctx: PlanContext) -> Step:
     """Return the step of role deepspeed. A host whose GPUs nobody counted is left out, and named.
 
-    :raises ConfigError: an option or a host's name cannot be rendered.
+    :raises ConfigError: an option or a host's name cannot be rendered, or plan_configs refuses.
     """
     directory = str(ctx.profile["deepspeed_directory"])
-    zero2, zero3 = configs.zero2(ctx.profile), configs.zero3(ctx.profile)
     entries, notes = hostfile_entries(ctx, f"{directory}/hostfile")
-    files = [
-        ManagedFile(f"{directory}/zero2.json", configs.as_json(zero2), "ZeRO-2: optimizer and gradients are split"),
-        ManagedFile(f"{directory}/zero3.json", configs.as_json(zero3), "ZeRO-3: parameters are split too"),
-        ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs"),
-        *example_files(directory),
-    ]
+    configs = plan_configs(ctx, dict(entries))
+    hosts = ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs")
     install = plan_install(ctx)
-    files += install.files
+    files = [*configs.files, hosts, *example_files(directory), *install.files]
     changes = (*install.changes, *ctx.file_changes(files))
     inputs = {"files": [file.as_input() for file in files], **install.inputs}
-    return Step("deepspeed", changes, inputs, tuple(files), notes=tuple(notes))
+    return Step("deepspeed", changes, inputs, tuple(files), notes=(*notes, *configs.notes))
 
 
 def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]], list[str]]:

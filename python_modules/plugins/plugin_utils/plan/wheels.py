@@ -135,7 +135,9 @@ def _damaged(
 
 def _repair_file(venv: str, lock: str, names: t.Collection[str]) -> dict[str, str]:
     """Return the part of the lock that names only these, as a file that the role needs for one call of pip."""
-    return ManagedFile(f"{scratch_path(venv)}/repair.lock", lock_part(lock, lambda name: name in names), "for one call").as_input()
+    return ManagedFile(
+        f"{scratch_path(venv)}/repair.lock", lock_part(lock, lambda name: name in names), "for one call"
+    ).as_input()
 
 
 def conflicts(first: t.Mapping[str, str], second: t.Mapping[str, str]) -> list[str]:

@@ -13,25 +13,40 @@ from torch.distributed import fsdp
 from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
 
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
 def wrap(model, config, device):
     """Return the model wrapped as the config says: parameters split within a node, gradients summed between nodes."""
-    words = {key: config[key] for key in ("limit_all_gathers", "sync_module_states", "forward_prefetch")}
+    words = dict(config)
     words["sharding_strategy"] = fsdp.ShardingStrategy[config["sharding_strategy"]]
+    words["backward_prefetch"] = fsdp.BackwardPrefetch[config["backward_prefetch"]]
+    kind = DTYPES[config["mixed_precision"]]
+    words["mixed_precision"] = fsdp.MixedPrecision(param_dtype=kind, reduce_dtype=kind, buffer_dtype=kind)
+    size = words.pop("group_size", 0)
     if "HYBRID" in config["sharding_strategy"]:
-        # Ranks of one node hold one copy between them; the ranks of the same number on all nodes sum its gradients.
-        here, ranks = int(os.environ["LOCAL_WORLD_SIZE"]), torch.distributed.get_world_size()
-        if here == 1:
-            # FSDP would only warn, split nothing and leave the nodes with different models.
-            raise SystemExit("one rank a node leaves nothing to split within it: set sharding_strategy to FULL_SHARD")
-        within, _ = torch.distributed.new_subgroups(here)
-        rows = [list(range(first, ranks, here)) for first in range(here)]
-        between, _ = torch.distributed.new_subgroups_by_enumeration(rows)
-        words["process_group"] = (within, between)
+        words["process_group"] = node_groups(size, device)
     if device.type == "cpu":
         # FSDP can do this on GPUs only; here the ranks begin alike because they have one seed.
         words["sync_module_states"] = False
     layers = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
     return fsdp.FullyShardedDataParallel(model, auto_wrap_policy=layers, device_id=device, **words)
+
+
+def node_groups(size, device):
+    """Return the two groups of a rank: those that hold one copy of the model together, and its like in other copies."""
+    here, ranks = int(os.environ["LOCAL_WORLD_SIZE"]), torch.distributed.get_world_size()
+    # A job may use fewer GPUs of a node than there are, and nodes may differ: all take what every node can.
+    common = torch.tensor(size if size and here % size == 0 else here, device=device)
+    torch.distributed.all_reduce(common, op=torch.distributed.ReduceOp.MIN)
+    size = int(common)
+    if size == 1 or ranks % size:
+        # FSDP would only warn, split nothing and leave the nodes with different models.
+        raise SystemExit(f"{here} ranks here of {ranks} make no groups for HYBRID_SHARD: set FULL_SHARD")
+    within, _ = torch.distributed.new_subgroups(size)
+    rows = [list(range(first, ranks, size)) for first in range(size)]
+    between, _ = torch.distributed.new_subgroups_by_enumeration(rows)
+    return within, between
 
 
 def main():
