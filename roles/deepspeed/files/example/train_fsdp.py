@@ -12,7 +12,6 @@ from model import Block, SmallGPT, batches, check_world, has_fallen
 from torch.distributed import fsdp
 from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
-
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
