@@ -22,6 +22,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     apt_sources,
     cpu,
     cpu_power,
+    deepspeed_ops,
     devices,
     dkms,
     dpkg,
@@ -75,6 +76,7 @@ class Request(NamedTuple):
     leftovers: Sequence[str] = ()
     launch_user: str = ""
     tools: bool = False
+    deepspeed_ops: Optional[Dict[str, str]] = None
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -127,6 +129,7 @@ LIVE = {
     "shm": "shared memory is of the machine that runs this",
     "services": "processes are of the machine that runs this",
     "tools": "no command is run for another root",
+    "deepspeed_ops": "nothing is compiled for another root",
 }
 
 
@@ -249,7 +252,16 @@ class _Builder:
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
             "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
+            "deepspeed_ops": self._ops(request, probe),
         }
+
+    def _ops(self, request: Request, probe: Optional[Probe]) -> Optional[Json]:
+        def read() -> Optional[Json]:
+            if probe is None or not request.deepspeed_ops:
+                return None
+            return deepspeed_ops.read_ops(self.tree, probe, deepspeed_ops.OpsRequest(**request.deepspeed_ops))
+
+        return self.area("deepspeed_ops", read)
 
     def _gpu_addresses(self) -> List[str]:
         return [card["bdf"] for card in self.gpus or []]

@@ -204,6 +204,7 @@ def platform() -> Json:
             "authorized": [f"restrict ssh-ed25519 {'A' * 68} instinct-bringup-launch"],
         },
         "tools": None,
+        "deepspeed_ops": None,
     }  # fmt: skip
 
 
