@@ -17,7 +17,7 @@ class LaunchModel:
     hosts: host name and number of ranks, in the order in which ranks are counted. directory: where the scripts are.
     env_file: NAME=VALUE lines of the profile, on each node its own. interface: the network card of this node over
     which ranks meet, "" where nobody knows it. bind: path of the wrapper that runs a rank next to its GPU, "" without
-    one. rankfile: whether the ranks' processors are known on every host. slurm_gpus: whether Slurm counts GPUs here.
+    one. host: this node as the inventory calls it. rankfile: whether the ranks' processors are known on every host. slurm_gpus: whether Slurm counts GPUs here.
     mpi_prefix: where Open MPI is installed, "" for the distribution's.
     """
 
@@ -27,6 +27,7 @@ class LaunchModel:
     hostfile: str
     venv: str
     env_file: str
+    host: str = ""
     interface: str = ""
     bind: str = ""
     rankfile: bool = False
@@ -56,6 +57,7 @@ class LaunchModel:
             "world_size": self.world_size,
             "hostfile": self.hostfile,
             "interface": self.interface,
+            "directory": self.directory,
         }
 
 

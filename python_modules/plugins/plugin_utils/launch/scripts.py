@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import pathlib
 import shlex
 import textwrap
 
+from ansible_collections.instinct.bringup.plugins.module_utils import report_rank
 from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.model import LaunchModel
+
+# The program that playbooks/launch-check.yml starts in place of a training script.
+REPORT_RANK = pathlib.Path(report_rank.__file__).read_text(encoding="utf-8")
 
 _MADE = "# Made by instinct-bringup; changes by hand are overwritten."
 # Variables of the calling shell that every rank gets, on whichever node it runs.
@@ -51,8 +56,9 @@ give LOCAL_WORLD_SIZE "${{OMPI_COMM_WORLD_LOCAL_SIZE:-}}"
 give MASTER_ADDR {master}
 give MASTER_PORT {port}
 {interface}\
+LAUNCH_HOST={host}
 PATH={venv}/bin:$PATH
-export PATH
+export LAUNCH_HOST PATH
 
 python=${{LAUNCH_PYTHON:-{venv}/bin/python}}
 script=$1
@@ -192,6 +198,7 @@ def rank_script(model: LaunchModel) -> str:
         master=model.master,
         port=model.port,
         interface=interface,
+        host=model.host,
         venv=shlex.quote(model.venv),
         bind=bind,
     )

@@ -17,7 +17,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch_ssh i
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
-NAMES = ("rank.sh", "deepspeed.sh", "torchrun.sh", "openmpi.sh", "slurm.sbatch", "rankfile")
+NAMES = ("rank.sh", "deepspeed.sh", "torchrun.sh", "openmpi.sh", "slurm.sbatch", "report_rank.py", "rankfile")
 # Below are ports that only root may open.
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
 
@@ -68,7 +68,7 @@ def plan_launch(ctx: PlanContext, rccl_step: Step) -> Step | None:
         "packages": list(ctx.profile["launch_packages"]),
         "missing": missing,
         "ssh": access.inputs,
-        "model": model.as_dict(),
+        "model": {**model.as_dict(), "user": launch_user(ctx.profile)},
     }
     packages = dict.fromkeys(ctx.profile["launch_packages"], "*")
     return Step("launch", tuple(changes), inputs, tuple(files), packages, (*notes, *access.notes))
@@ -96,6 +96,7 @@ def launch_model(ctx: PlanContext, rccl_step: Step) -> LaunchModel | None:
         hostfile=f"{directory}/hostfile",
         venv=str(ctx.profile["pytorch_venv"]),
         env_file=rccl.DEEPSPEED_PATH,
+        host=ctx.host,
         interface=interface_of(selector, ctx.area("net").get("interfaces") or []),
         bind=topology.WRAPPER_PATH if topology.WRAPPER_PATH in environment else "",
         slurm_gpus=_slurm_counts_gpus(ctx),
@@ -117,6 +118,7 @@ def _files(model: LaunchModel, ranks: str | None) -> list[ManagedFile]:
         "torchrun.sh": (scripts.torchrun_script(model), "a job by torchrun on every node, over pdsh"),
         "openmpi.sh": (scripts.openmpi_script(model), "a job by Open MPI's mpirun"),
         "slurm.sbatch": (scripts.slurm_script(model), "a job by Slurm"),
+        "report_rank.py": (scripts.REPORT_RANK, "what playbooks/launch-check.yml starts as a job"),
     }
     made = [ManagedFile(model.path(name), content, note, mode="0755") for name, (content, note) in files.items()]
     if ranks is not None:

@@ -34,7 +34,14 @@ def files(step: Step | None) -> dict[str, str]:
 
 def test_every_launcher_has_a_script_of_the_same_hosts() -> None:
     step = planned()
-    assert sorted(files(step)) == ["deepspeed.sh", "openmpi.sh", "rank.sh", "slurm.sbatch", "torchrun.sh"]
+    assert sorted(files(step)) == [
+        "deepspeed.sh",
+        "openmpi.sh",
+        "rank.sh",
+        "report_rank.py",
+        "slurm.sbatch",
+        "torchrun.sh",
+    ]
     assert step is not None
     assert step.inputs["model"]["hosts"] == [["node1", 1], ["node2", 2]]
     assert step.inputs["model"]["world_size"] == 3
