@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import functools
 import json
 import os
 import subprocess
@@ -83,23 +84,24 @@ def lab() -> Lab:
     return Lab()
 
 
+def run_playbook(folder: Path, name: str, *words: str, **variables: object) -> Run:
+    """Run a playbook on the lab, with its reports in a folder."""
+    reports = folder / "reports"
+    extra = json.dumps({"bringup_report_dir": str(reports), **variables})
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", INVENTORY, name, "-e", extra, *words],
+        cwd=REPOSITORY,
+        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    path = reports / "latest" / "results.json"
+    return Run(done.returncode, done.stdout, json.loads(path.read_text()) if path.is_file() else {})
+
+
 @pytest.fixture
 def playbook(tmp_path: Path) -> Playbook:
     """Return a function that runs a playbook on the lab, with a report folder of the test's own."""
-
-    def run(name: str, *words: str, **variables: object) -> Run:
-        reports = tmp_path / "reports"
-        extra = json.dumps({"bringup_report_dir": str(reports), **variables})
-        done = subprocess.run(
-            [Path(sys.executable).with_name("ansible-playbook"), "-i", INVENTORY, name, "-e", extra, *words],
-            cwd=REPOSITORY,
-            env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        path = reports / "latest" / "results.json"
-        return Run(done.returncode, done.stdout, json.loads(path.read_text()) if path.is_file() else {})
-
-    return run
+    return functools.partial(run_playbook, tmp_path)

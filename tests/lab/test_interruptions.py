@@ -51,7 +51,7 @@ class Upgrade:
 
     def __init__(self, reports: Path, variables: dict[str, Any]) -> None:
         self._log = reports.with_name("cut.log")
-        with self._log.open("wb") as stream:
+        with self._log.open("ab") as stream:
             self.process = subprocess.Popen(
                 [Path(sys.executable).with_name("ansible-playbook"), "-i", INVENTORY, "site.yml", "--limit", NODE,
                  "-e", json.dumps({"bringup_report_dir": str(reports), **variables})],

@@ -25,6 +25,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted 
     waited_notes,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
     plan_kernel_tuning,
@@ -47,8 +48,10 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    folder_refusals,
     gpu_users,
     node_refusals,
+    only_refusals,
     profile_refusals,
     value_refusal,
 )
@@ -138,9 +141,9 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
     reboot = _reboot(ctx, only)
-    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    refusals = [*only_refusals(only, ROLES), *purge_refusals(ctx, purge), *folder_refusals(ctx, changed)]
     if changed:
-        refusals += change_refusals(ctx, fetching)
+        refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
     if changed and (not only or "pytorch" in only):
@@ -152,36 +155,6 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
     ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
-
-
-def _only_refusals(only: list[str]) -> list[Refusal]:
-    return [
-        Refusal(
-            "profile.only",
-            "bringup_only",
-            f"role {role!r}",
-            "one of " + ", ".join(ROLES),
-            "name a role that the plan can apply",
-        )
-        for role in only
-        if role not in ROLES
-    ]
-
-
-def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
-    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
-    return [
-        Refusal(
-            "file.folder",
-            file.path,
-            "a folder is there",
-            "a regular file, or nothing",
-            f"look into {file.path} and move it away",
-        )
-        for step in changed
-        for file in step.files
-        if (ctx.watched(file.path) or {}).get("type") == "directory"
-    ]
 
 
 def _disturbs_jobs(changed: list[Step]) -> bool:
@@ -256,7 +229,8 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         changes.append(_probe_change("DeepSpeed's index", index))
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
-    going = purge.inputs["packages"] if purge else []
+    # What need not be whole before the purge: it goes, or it can be whole only after it.
+    going = [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else []
     changes += found_changes(ctx, going)
     if going:
         subject = "the package manager's simulation of the purge"
@@ -267,6 +241,8 @@ def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
         "probe": probe if probe["repositories"] or probe["urls"] or wheels else None,
         "settle": needs_settling(ctx),
         "going": going,
+        # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
+        "pause": any(change.kind == "package" for step in changed for change in step.changes),
         "closes": interrupted_runs(ctx),
         "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from ansible.release import __version__ as ansible_version
 from ansible.utils.display import Display
 from support.snapshots import node
 
@@ -38,7 +39,7 @@ def test_the_digest_of_a_tree_with_nothing_in_it_says_so() -> None:
     [
         ({"msg": "MODULE FAILURE", "module_stderr": "sudo: a password is required\n"}, "--ask-become-pass"),
         ({"msg": "Missing sudo password"}, "sudo without a password"),
-        ({"msg": "/bin/sh: 1: /usr/bin/python3: not found"}, "3.8 or newer"),
+        ({"msg": "/bin/sh: 1: /usr/bin/python3: not found"}, "or newer, and its interpreter is /usr/bin/python3"),
     ],
     ids=["sudo wants a password", "Ansible wants a password", "no Python"],
 )
@@ -50,6 +51,22 @@ def test_a_snapshot_that_fails_says_what_to_do_and_is_kept_as_a_refusal(
     assert words in result["msg"]
     record = run_folder.read_node(folder.path, "gpu01")
     assert (record["verdict"], record["reason"]) == ("refused", result["msg"])
+
+
+def test_n07_a_python_that_is_too_old_is_named_with_the_one_that_is_needed() -> None:
+    answer = {"msg": "MODULE FAILURE", "module_stderr": "SyntaxError: future feature annotations is not defined\n"}
+    seen = "/usr/bin/python3 is Python 3.6.8"
+    message = node_facts._explained(dict(answer), "gpu01", None, seen)["msg"]
+    oldest = "3.8" if ansible_version.startswith("2.19.") else "3.9"
+    assert message.startswith(
+        f"gpu01 cannot be looked at: {seen}, and ansible-core {ansible_version} on the controller"
+    )
+    assert f"needs Python {oldest} or newer on a node" in message
+    assert "ansible_python_interpreter" in message
+    assert (
+        "cannot be looked at"
+        not in node_facts._explained(dict(answer), "gpu01", None, "python3 is Python 3.10.12")["msg"]
+    )
 
 
 @pytest.mark.parametrize(
