@@ -86,7 +86,7 @@ def parse_answer(out: str) -> Optional[Json]:
     """Return what the script said, None where it did not say it whole. The venv's code is the site's, its words are not."""
     _, mark, text = out.rpartition(MARK)
     try:
-        said = json.loads(text) if mark else None
+        said: Json = json.loads(text) if mark else {}
         gpus, version, ops = int(said["gpus"]), str(said["version"]), dict(said["ops"])
         read = {
             str(name): {"loads": op["loads"] is True, "error": str(op["error"])[:_LINE] if op["error"] else None}
