@@ -14,6 +14,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     binding,
     boot,
     deepspeed_build,
+    deepspeed_config,
     dkms,
     env,
     firmware,

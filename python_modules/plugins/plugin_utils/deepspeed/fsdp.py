@@ -27,7 +27,7 @@ NAME = "fsdp"
 HYBRID = "HYBRID_SHARD"
 # Kind of each setting and the torch from whose signature on it is there. group_size and mixed_precision are words
 # of ours for what the script makes objects of. Sources: the signature of torch 2.13.0, inspected, which
-# tests/slow/test_fsdp_signature.py does again; of 2.0.1, as quoted by MosaicML's replacement of its __init__.
+# tests/slow/test_deepspeed_packages.py does again; of 2.0.1, as quoted by MosaicML's replacement of its __init__.
 SETTINGS: dict[str, tuple[str, str]] = {
     "sharding_strategy": ("", "1.12"),
     "group_size": ("int > 0", "2.0"),

@@ -47,3 +47,11 @@ def judge_text(text: str, form: str, reader: Reader, world: int | None = None) -
     if form == FSDP:
         return lint_fsdp_text(text, reader.torch, world)
     return lint_text(text, schema_of(reader.deepspeed, reader.catalog), form == TRAINER, world)
+
+
+def known(version: str, catalog: Catalog) -> None:
+    """Say at once where a version of DeepSpeed cannot be judged by.
+
+    :raises ConfigError: the catalog does not know it.
+    """
+    schema_of(version, catalog)
