@@ -11,6 +11,7 @@ import collections.abc
 import dataclasses
 import difflib
 import functools
+import math
 import pathlib
 import typing as t
 
@@ -75,7 +76,7 @@ def build_profile(options: OptionSpecs, given: t.Mapping[str, t.Any]) -> Profile
     values = {name: given.get(name, spec.get("default")) for name, spec in options.items()}
     problems = []
     for name, spec in options.items():
-        problem = _text_problem(name, spec, values[name])
+        problem = _text_problem(name, spec, values[name]) or _null_problem(name, spec, values[name])
         if problem is None and values[name] is not None:
             values[name], problem = _validated(name, spec, values[name])
         if problem is not None:
@@ -95,13 +96,22 @@ def unknown_names(options: OptionSpecs, given: t.Iterable[str]) -> list[tuple[st
 def _validated(name: str, spec: dict[str, t.Any], value: t.Any) -> tuple[t.Any, Problem | None]:
     """Return a value as its type reads it, or what is wrong with it."""
     checked = {key: spec[key] for key in ("type", "choices", "elements") if key in spec}
-    result = ArgumentSpecValidator({name: checked}).validate({name: value})
-    if not result.error_messages:
+    # Ansible takes true as 1, and stops at .inf without a word of the option.
+    odd = spec["type"] == "int" and (isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)))
+    result = None if odd else ArgumentSpecValidator({name: checked}).validate({name: value})
+    if result is not None and not result.error_messages:
         return result.validated_parameters[name], None
     kinds = {"int": "a whole number", "bool": "true or false", "list": "a list", "dict": "a mapping"}
     choices = ", ".join(str(choice) for choice in spec.get("choices", []))
     wanted = f"one of {choices}" if choices else kinds.get(spec["type"], spec["type"])
     return value, Problem(name, f"{name} is {value!r}", wanted)
+
+
+def _null_problem(name: str, spec: dict[str, t.Any], value: t.Any) -> Problem | None:
+    """Say that a name stands without a value, which YAML makes null: neither the default nor anything else."""
+    if value is not None or spec.get("default") is None:
+        return None
+    return Problem(name, f"{name} is null", f"a value; left out it is {spec['default']!r}")
 
 
 def _text_problem(name: str, spec: dict[str, t.Any], value: t.Any) -> Problem | None:

@@ -33,12 +33,20 @@ WRONG: list[tuple[str, t.Any]] = [
     ("rocm_method", "curl"),
     ("bringup_reboot", "perhaps"),
     ("rccl_extra_env", ["NCCL_DEBUG"]),
+    ("launch_port", True),
+    ("deepspeed_model_parameters", float("inf")),
 ]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value))
 def test_a_value_of_the_wrong_kind_is_a_problem_that_names_the_option(name: str, value: t.Any) -> None:
     assert [problem.option for problem in build_profile(OPTIONS, {name: value}).problems] == [name]
+
+
+@pytest.mark.parametrize("name", [name for name, spec in OPTIONS.items() if spec.get("default") is not None])
+def test_a_name_without_a_value_is_a_problem_where_null_is_not_the_default(name: str) -> None:
+    (problem,) = build_profile(OPTIONS, {name: None}).problems
+    assert (problem.option, problem.seen) == (name, f"{name} is null")
 
 
 @pytest.mark.parametrize(
