@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 import functools
+import re
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.host import Host, host_from
@@ -18,6 +19,10 @@ _PASSING = (
     *("lo", "docker", "veth", "virbr", "br-", "cni", "podman", "flannel", "cali", "tap", "tun", "vnet", "lxc", "kube"),
     *("wg", "dummy", "ifb", "sit", "gre", "erspan", "ip6tnl", "ip_vti", "nlmon"),
 )
+# What all five files carry alike. DeepSpeed hands its lines to a shell, in old releases without quotes.
+VALUE = re.compile(r"[A-Za-z0-9_./:,^=+@%-]+")
+# The kernel takes almost anything as the name of a device. Such a name is not written where a shell would read it.
+_DEVICE = re.compile(r"[A-Za-z0-9_.+@%-]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +72,7 @@ class NodeFacts:
         given = str(self.options["rccl_socket_ifname"])
         if given != AUTO:
             return given
-        lasting = [name for name in self.host.interfaces or () if not name.startswith(_PASSING)]
+        lasting = [name for name in _plain(self.host.interfaces or ()) if not name.startswith(_PASSING)]
         return "=" + ",".join(sorted(lasting)) if lasting else EXCLUDED
 
     @property
@@ -75,4 +80,9 @@ class NodeFacts:
         given = str(self.options["rccl_ib_hca"])
         if given != AUTO:
             return given
-        return "=" + ",".join(sorted(self.host.hcas)) if self.host.hcas else ""
+        names = _plain(self.host.hcas)
+        return "=" + ",".join(sorted(names)) if names else ""
+
+
+def _plain(names: c.Iterable[str]) -> list[str]:
+    return [name for name in names if _DEVICE.fullmatch(name)]

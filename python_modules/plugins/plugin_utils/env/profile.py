@@ -13,15 +13,14 @@ import yaml
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import CATALOG_DIR, LOADER
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env import model, registry
-from ansible_collections.instinct.bringup.plugins.plugin_utils.env.facts import NodeFacts
+from ansible_collections.instinct.bringup.plugins.plugin_utils.env.facts import VALUE, NodeFacts
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.lint import Linter
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.model import Assignment, Finding, Parsed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.names import Names, names_of, shown_default
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.visible import VISIBLE
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# What all five files carry alike. DeepSpeed hands its lines to a shell, in old releases without quotes.
-VALUE = re.compile(r"[A-Za-z0-9_./:,^=+@%-]+")
+_ALLOWED = "letters, digits and _./:,^=+@%-, which every program that reads the five files takes alike"
 
 
 class ProfileError(ValueError):
@@ -93,7 +92,10 @@ def make_profile(
     for variable, entry in _entries(name).items():
         reason = _left_out(variable, entry, target)
         if reason is None:
-            variables[variable] = _variable(variable, entry["value"].format(**target.facts.fill), entry["why"], target)
+            value = entry["value"].format(**target.facts.fill)
+            if not VALUE.fullmatch(value):
+                raise ProfileError(f"{variable} would be {value!r}, which is empty or holds other than {_ALLOWED}")
+            variables[variable] = _variable(variable, value, entry["why"], target)
         elif reason:
             unset[variable] = reason
     added = _additions(additions or {}, target)
@@ -164,8 +166,7 @@ def _additions(given: c.Mapping[str, t.Any], target: Target) -> dict[str, EnvVar
             )
         text = str(int(value)) if isinstance(value, bool) else str(value)
         if not VALUE.fullmatch(text):
-            allowed = "letters, digits and _./:,^=+@%-, which every program that reads the five files takes alike"
-            raise ProfileError(f"rccl_extra_env: {name}: {text!r} is empty or holds other characters than {allowed}")
+            raise ProfileError(f"rccl_extra_env: {name}: {text!r} is empty or holds other characters than {_ALLOWED}")
         added[name] = _variable(name, text, "The site's own value (rccl_extra_env).", target)
     return added
 

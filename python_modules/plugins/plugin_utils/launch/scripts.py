@@ -185,8 +185,9 @@ exec srun --kill-on-bad-exit=1 {directory}/rank.sh "$@"
 
 def rank_script(model: LaunchModel) -> str:
     """Return the wrapper that every launcher starts as a rank."""
-    interface = f"give GLOO_SOCKET_IFNAME {model.interface}\n" if model.interface else ""
-    interface += f"give OMPI_MCA_btl_tcp_if_include {model.interface}\n" if model.interface else ""
+    # The kernel takes almost anything as the name of a card.
+    card = shlex.quote(model.interface)
+    interface = f"give GLOO_SOCKET_IFNAME {card}\ngive OMPI_MCA_btl_tcp_if_include {card}\n" if model.interface else ""
     bind = ""
     if model.bind:
         # mpirun has bound its ranks by the rankfile.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
@@ -21,6 +22,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Pr
 NAMES = ("rank.sh", "deepspeed.sh", "torchrun.sh", "openmpi.sh", "slurm.sbatch", "report_rank.py", "rankfile")
 # Below are ports that only root may open.
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
+# Names of network cards, at most 15 characters each, after = where they are whole.
+_SELECTOR = re.compile(r"=?[A-Za-z0-9_.+@-]{1,15}(,[A-Za-z0-9_.+@-]{1,15})*")
 
 
 def launch_paths(profile: Profile) -> list[str]:
@@ -78,18 +81,24 @@ def plan_launch(ctx: PlanContext, rccl_step: Step) -> Step | None:
 def launch_model(ctx: PlanContext, rccl_step: Step) -> LaunchModel | None:
     """Return what the launchers have to know, or None where this host is none of a job's.
 
-    :raises ConfigError: launch_port is no port.
+    :raises ConfigError: launch_port is no port, or launch_interface names no card.
     """
     port = int(ctx.profile["launch_port"])
     if not LOWEST_PORT <= port <= HIGHEST_PORT:
         raise ConfigError(f"launch_port is {port}; it must be from {LOWEST_PORT} to {HIGHEST_PORT}")
+    chosen = str(ctx.profile["launch_interface"])
+    if chosen and not _SELECTOR.fullmatch(chosen):
+        raise ConfigError(
+            f'launch_interface is {chosen!r}; it must be a card such as "=eth2", or the beginning of its name, or '
+            "several with commas between"
+        )
     directory = str(ctx.profile["deepspeed_directory"])
     hosts, _notes = hostfile_entries(ctx, f"{directory}/hostfile")
     if ctx.host not in dict(hosts):
         return None
     environment = {file.path: file.content for file in rccl_step.files}
     values = dict(line.split("=", 1) for line in environment[rccl.DEEPSPEED_PATH].splitlines())
-    selector = str(ctx.profile["launch_interface"]) or values.get("NCCL_SOCKET_IFNAME", "^")
+    selector = chosen or values.get("NCCL_SOCKET_IFNAME", "^")
     return LaunchModel(
         hosts=tuple(hosts),
         port=port,

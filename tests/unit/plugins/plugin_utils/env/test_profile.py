@@ -177,6 +177,12 @@ def test_adapters_are_those_of_the_node_by_name() -> None:
     assert "NCCL_IB_HCA" not in make(seen=snapshot(hcas=2), rccl_ib_hca="").values
 
 
+@pytest.mark.parametrize("option", ["rccl_socket_ifname", "rccl_ib_hca"])
+def test_a_choice_that_a_shell_would_run_is_refused(option: str) -> None:
+    with pytest.raises(ProfileError, match="holds other than letters"):
+        make(seen=snapshot(hcas=1), **{option: "=eth0';id;'"})
+
+
 def test_the_sites_choice_of_devices_wins() -> None:
     env = make(seen=snapshot(hcas=2), rccl_socket_ifname="^lo,docker", rccl_ib_hca="=mlx5_1")
     assert (env.values["NCCL_SOCKET_IFNAME"], env.values["NCCL_IB_HCA"]) == ("^lo,docker", "=mlx5_1")

@@ -60,6 +60,23 @@ def test_a_port_that_no_job_can_open_is_refused(port: int) -> None:
     assert f"launch_port is {port}" in plan["refusals"][0]["seen"]
 
 
+@pytest.mark.parametrize("name", ["eth0; rm", "eth 0", "$(id)", "^eth0", "=", "eth0,", "eth0\nx", "a" * 16])
+def test_what_names_no_card_is_refused(name: str) -> None:
+    (refusal,) = made.plan(made.bare(), launch_interface=name)["refusals"]
+    assert f"launch_interface is {name!r}" in refusal["seen"]
+
+
+def test_a_name_that_a_shell_would_run_is_written_into_no_file() -> None:
+    snapshot = made.bare()
+    snapshot["net"]["interfaces"] = [
+        {"name": name, "operstate": "up", "mtu": 1500, "speed_mbps": None, "bdf": None, "virtual": False}
+        for name in ("eth$(id)", "eth';id;'")
+    ]
+    assert "give GLOO_SOCKET_IFNAME 'eth$(id)'" in files(planned(snapshot, launch_interface="eth"))["rank.sh"]
+    contents = [file["content"] for file in made.plan(snapshot)["files"]]
+    assert not [text for text in contents if "eth$" in text or "eth'" in text]
+
+
 def test_the_interface_is_the_sites_own_choice_where_it_has_one() -> None:
     snapshot = made.bare()
     snapshot["net"]["interfaces"] = [
