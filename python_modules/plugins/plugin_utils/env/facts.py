@@ -80,7 +80,7 @@ class NodeFacts:
         given = str(self.options["rccl_ib_hca"])
         if given != AUTO:
             return given
-        names = _plain(self.host.hcas)
+        names = _plain(self.host.hcas or ())
         return "=" + ",".join(sorted(names)) if names else ""
 
 

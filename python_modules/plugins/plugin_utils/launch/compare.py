@@ -15,6 +15,19 @@ _LINE = re.compile(r"INSTINCT-RANK (\{.*\})")
 # What DeepSpeed's launcher says when it goes on with one node.
 _ALONE = "Unable to find hostfile"
 _TOLD = 8
+# What report_rank.py prints, and of what kinds.
+_TEXT = (str, type(None))
+_FORM: dict[str, tuple[type, ...]] = {
+    "rank": (int,),
+    "world_size": (int, type(None)),
+    "host": _TEXT,
+    "hostname": _TEXT,
+    "master": _TEXT,
+    "mtu": _TEXT,
+    "trouble": (str,),
+    "environment": (dict,),
+    "versions": (dict,),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,14 +56,17 @@ class Difference:
 
 
 def read_reports(output: str) -> list[Json]:
-    """Return the ranks' reports of a launcher's output. A line that was cut or mixed with another is none."""
+    """Return the ranks' reports of a launcher's output. A line that was cut or mixed with another is none.
+
+    Nor is one of another form: what a node prints may be anything, and such a rank has not answered.
+    """
     found = []
     for text in _LINE.findall(output):
         try:
             report = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(report, dict) and isinstance(report.get("rank"), int):
+        if isinstance(report, dict) and all(type(report.get(name)) in kinds for name, kinds in _FORM.items()):
             found.append(report)
     return sorted(found, key=lambda report: int(report["rank"]))
 
@@ -79,7 +95,7 @@ def _size(expected: Expected, reports: t.Sequence[Json], output: str) -> t.Itera
             reason += "; the launcher did not find its hostfile and went on with one node"
         yield Difference("ds.world_size_expected", "ranks", wanted, seen, reason)
     for rank, count in sorted(collections.Counter(ranks).items()):
-        if count > 1 or rank >= expected.world_size:
+        if count > 1 or not 0 <= rank < expected.world_size:
             reason = (
                 f"rank {rank} answered {count} times; there must be ranks 0 to {expected.world_size - 1}, each once"
             )
@@ -99,7 +115,7 @@ def _places(expected: Expected, reports: t.Sequence[Json]) -> t.Iterator[Differe
     owners = _owners(expected)
     for report in reports:
         rank = int(report["rank"])
-        wanted = owners[rank] if rank < len(owners) else None
+        wanted = owners[rank] if 0 <= rank < len(owners) else None
         if wanted is not None and report.get("host") != wanted:
             seen = str(report.get("host") or f"an unknown host, {report.get('hostname')}")
             reason = f"rank {rank} runs on {seen}; the order of the hostfile puts it on {wanted}"

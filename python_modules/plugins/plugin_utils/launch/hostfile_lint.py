@@ -11,6 +11,8 @@ import dataclasses
 import difflib
 import re
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import MOST_SLOTS
+
 _ENTRY = re.compile(r"(?P<host>\S+)\s+(?P<key>[^\s=]+)=(?P<slots>[0-9]+)(?P<rest>.*)", re.DOTALL)
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?")
 _SHOWN = 60
@@ -62,7 +64,7 @@ def read_hostfile(text: str) -> Hostfile:
             problem = f"{entry['host']} stands on line {first[entry['host']]} already; name each host once"
         if problem:
             findings.append(HostfileFinding(number, shown, problem))
-        if entry and entry["key"] == "slots" and entry["host"] not in hosts:
+        if entry and entry["key"] == "slots" and not _too_many(entry) and entry["host"] not in hosts:
             hosts[entry["host"]], first[entry["host"]] = int(entry["slots"]), number
     if not hosts:
         findings.append(HostfileFinding(0, "", "no line names a host and its slots"))
@@ -83,12 +85,19 @@ def _problem(line: str, bare: str, entry: re.Match[str] | None) -> str:
         return f"a user has no place here; write {host} and set User {user} for it in ssh's configuration"
     if not _HOST.fullmatch(entry["host"]):
         return f"{entry['host']!r} is no host name or address"
+    if _too_many(entry):
+        return f"no host has more than {MOST_SLOTS} GPUs; slots is their number"
     if int(entry["slots"]) == 0:
         return "0 slots; leave the host out, or say how many GPUs it has"
     rest = entry["rest"]
     if rest and not rest[0].isspace():
         return f"{rest!r} stands at the number, and DeepSpeed drops it without a word; slots is a whole number"
     return ""
+
+
+def _too_many(entry: re.Match[str]) -> bool:
+    """Say whether the number is beyond any host. Python refuses to read one of thousands of digits."""
+    return len(entry["slots"]) > len(str(MOST_SLOTS)) or int(entry["slots"]) > MOST_SLOTS
 
 
 def _shape(bare: str) -> str:

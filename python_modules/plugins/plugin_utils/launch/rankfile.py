@@ -8,7 +8,8 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.model import LaunchModel
 
-_LINE = re.compile(r"^rank ([0-9]+)=(\S+) slot=([0-9,-]+)$", re.MULTILINE)
+# A node's file may hold anything: Python refuses to read a number of thousands of digits.
+_LINE = re.compile(r"^rank ([0-9]{1,9})=(\S+) slot=([0-9,-]+)$", re.MULTILINE)
 
 
 def render_rankfile(model: LaunchModel, processors: t.Mapping[str, t.Sequence[str]]) -> str | None:

@@ -14,7 +14,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_co
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import plan_install
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
-_KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
+# A node's file may hold anything: Python refuses to read a number of thousands of digits.
+_KNOWN = re.compile(r"^(\S+) slots=([0-9]{1,4})$", re.MULTILINE)
 
 
 def plan_deepspeed(ctx: PlanContext) -> Step:

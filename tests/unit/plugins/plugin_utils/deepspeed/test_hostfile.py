@@ -26,6 +26,7 @@ def test_hostfile_is_sorted_as_people_count() -> None:
         pytest.param([("", 8)], "no host name", id="empty"),
         pytest.param([("gpu1", 0)], "0 slots", id="no-slots"),
         pytest.param([("gpu1", "8")], "'8' slots", id="text-slots"),
+        pytest.param([("gpu1", 1025)], "from 1 to 1024", id="more-than-any-node"),
         pytest.param([("gpu1", 8), ("gpu1", 4)], "2 times", id="twice"),
     ],
 )

@@ -40,6 +40,8 @@ def test_each_wrong_line_is_named_with_its_text() -> None:
         ("gpu01 slots=1e3", "drops it without a word"),
         ("gpu01 slots=-8", "not of the form"),
         ("-gpu01 slots=8", "no host name"),
+        ("gpu01 slots=1025", "no host has more than 1024 GPUs"),
+        ("gpu01 slots=" + "9" * 5000, "no host has more than 1024 GPUs"),
         ("gpu 01 slots=8", "blanks around ="),
     ],
 )

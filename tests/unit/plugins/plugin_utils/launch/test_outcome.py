@@ -63,7 +63,7 @@ def test_a_silent_job_on_one_node_cannot_pass() -> None:
     assert "2 ranks believe in a job of 2" in found[1][1]
 
 
-def change(rank: int, **fields: t.Any) -> Reports:
+def change(rank: int, /, **fields: t.Any) -> Reports:
     reports = job()
     reports[rank].update(fields)
     return reports
@@ -91,6 +91,26 @@ def change(rank: int, **fields: t.Any) -> Reports:
 def test_each_difference_is_told(reports: Reports, check: str, words: str) -> None:
     found = failures(reports)
     assert any(entry[0] == check and words in entry[1] for entry in found), found
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"host": ["gpu02"]}, {"world_size": [3]}, {"environment": []}, {"versions": ["torch"]}, {"trouble": {}},
+        {"trouble": None}, {"rank": True}, {"rank": "2"}, {"mtu": {}}, {"x": "DEEP"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_rank_whose_report_is_of_another_form_has_not_answered(fields: dict[str, t.Any]) -> None:
+    # JSON that is nested deeper than Python reads.
+    words = printed(job()[:2]) + printed(change(2, **fields)[2:]).replace('"DEEP"', "[" * 100_000)
+    outcome, results = judge(PLAN, "gpu02", Started("deepspeed", words, 0, None))
+    assert outcome == "fail"
+    assert any("ranks 2 of gpu02 did not answer" in entry.reason for entry in results)
+
+
+def test_a_rank_below_zero_is_a_stranger() -> None:
+    assert any("rank -5 answered 1 times" in reason for _check, reason in failures(change(2, rank=-5)))
 
 
 def test_another_hosts_environment_is_not_this_ones_fault() -> None:

@@ -28,6 +28,10 @@ def test_there_is_none_where_the_processors_of_one_rank_are_not_known() -> None:
     assert render_rankfile(model(hosts), {"gpu01": ["0-7"], "gpu02": ["0"]}) is None
 
 
+def test_a_number_beyond_all_ranks_is_no_line_of_ours() -> None:
+    assert read_rankfile(f"rank {'9' * 5000}=gpu01 slot=0\nrank 0=gpu02 slot=1\n") == {"gpu02": ["1"]}
+
+
 @given(st.dictionaries(st.from_regex(r"gpu[0-9]{1,3}", fullmatch=True), st.integers(1, 16), min_size=1))
 def test_what_is_written_is_read_again(slots: dict[str, int]) -> None:
     processors = {host: [f"{at * 4}-{at * 4 + 3}" for at in range(count)] for host, count in slots.items()}

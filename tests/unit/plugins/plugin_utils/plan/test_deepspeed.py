@@ -37,6 +37,13 @@ def test_a_host_that_this_run_did_not_look_at_keeps_its_line() -> None:
     )
 
 
+def test_a_number_that_no_host_can_have_is_not_kept() -> None:
+    for number in ("9" * 5000, "9999", "0"):
+        content, notes = planned((("gpu01", 8), ("gpu02", None)), f"gpu02 slots={number}\n")
+        assert content == "gpu01 slots=8\n"
+        assert "gpu02 is not in the hostfile" in notes[0]
+
+
 def test_a_host_that_nobody_counted_is_left_out_and_named() -> None:
     content, notes = planned((("gpu01", 8), ("gpu02", None), ("login", 0)))
     assert content == "gpu01 slots=8\n"
