@@ -16,10 +16,12 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.model import Config
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.parse import MOST_DEPTH
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.schema import ABSENT, Schema
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import Sizes
 
 AUTO = "auto"
+MOST_BITS = 128
 TRAINER_SUFFIX = "_auto"
 WRITTEN_OUT = ("zero2", "zero3", "zero3_offload")
 # The files of these names are read by DeepSpeed, or by the Trainer first.
@@ -39,7 +41,7 @@ def put_over(configs: t.Mapping[str, Config], overrides: t.Mapping[str, t.Any]) 
 
     Mappings are merged at any depth, null takes a key away, anything else is put in its place.
 
-    :raises ConfigError: there is no config of a name, or what is put over it is no mapping.
+    :raises ConfigError: there is no config of a name, or what is put over it is no mapping, or holds what JSON does not.
     """
     for name, given in overrides.items():
         if name not in (*configs, EVERY):
@@ -47,6 +49,7 @@ def put_over(configs: t.Mapping[str, Config], overrides: t.Mapping[str, t.Any]) 
             raise ConfigError(f"deepspeed_config_overrides has {name!r}; the configs are {known}")
         if not isinstance(given, dict):
             raise ConfigError(f"deepspeed_config_overrides.{name} is {given!r}; it must be a mapping of keys")
+        _hold_plain(given, f"deepspeed_config_overrides.{name}", 1)
     # The file of FSDP is no config of DeepSpeed: what is meant for all of those would be unknown in it.
     common = overrides.get(EVERY, {})
     return {
@@ -132,6 +135,28 @@ def _for_trainer(config: Config) -> Config:
     steps = ("total_num_steps", "warmup_min_lr", "warmup_max_lr", "warmup_num_steps")
     made["scheduler"] = {"type": "WarmupDecayLR", "params": dict.fromkeys(steps, AUTO)}
     return made
+
+
+def _hold_plain(value: t.Any, where: str, depth: int) -> None:
+    """Let pass what JSON can hold. YAML also makes dates, sets and mappings that hold themselves.
+
+    :raises ConfigError: it is something else.
+    """
+    if depth > MOST_DEPTH:
+        raise ConfigError(f"{where.partition('.')[0]} is nested deeper than {MOST_DEPTH} levels, as no config is")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise ConfigError(f"{where} has the key {key!r}; a key is a name in quotes")
+            _hold_plain(inner, f"{where}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _hold_plain(inner, where, depth + 1)
+    elif isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise ConfigError(f"{where} is a number of more than {MOST_BITS} bits, which nothing counts")
+    elif value is not None and not isinstance(value, bool | int | float | str):
+        kind = type(value).__name__
+        raise ConfigError(f"{where} is {str(value)!r}, of which YAML made a {kind}; write a text in quotes")
 
 
 def _merged(config: Config, over: t.Mapping[str, t.Any]) -> Config:

@@ -23,8 +23,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.memory 
     gib,
     smallest_change,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.model import Config
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.schema import schema_of
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import Sizes, make_sizes
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import HALF, Sizes, make_sizes
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.version import (
     deepspeed_version,
     paired,
@@ -48,6 +49,8 @@ _WHAT = {
     fsdp.NAME: "FSDP: what the training script passes to PyTorch",
 }
 _MIB = 1024 * 1024
+# More is a slip: a thousand times the largest models, and more activations than any card has memory.
+_MOST = {"deepspeed_model_parameters": 10**16, "deepspeed_activation_mib": 10**9}
 
 
 class PlannedConfigs(t.NamedTuple):
@@ -75,6 +78,7 @@ def plan_configs(ctx: PlanContext, slots: t.Mapping[str, int]) -> PlannedConfigs
     texts = {name: configs.as_json(config) for name, config in made.items()}
     reader = judge.Reader(version, torch, ctx.catalog)
     refused = [reason for name, text in texts.items() for reason in _reasons(name, text, reader, world)]
+    refused += [reason for name, config in made.items() for reason in _beyond_card(name, config, ctx.gpu["vram_bytes"])]
     if refused:
         raise ConfigRefused(refused)
     notes = _version_notes(ctx, version, torch)
@@ -102,6 +106,20 @@ def _reasons(name: str, text: str, reader: judge.Reader, world: int | None) -> l
     ]
 
 
+def _beyond_card(name: str, config: Config, card: int) -> t.Iterator[Reason]:
+    """Refuse a bucket that no card can hold: DeepSpeed allocates it before the first step, twice below stage 3."""
+    zero = config.get("zero_optimization") or {}
+    elements, copies = zero.get("reduce_bucket_size"), 1 if zero.get("stage") == 3 else 2
+    if isinstance(elements, int) and elements * HALF * copies > card:
+        yield Reason(
+            "deepspeed.config",
+            f"{name}.json, zero_optimization.reduce_bucket_size",
+            f"{elements} elements of 2 bytes, {copies} times, are {gib(elements * HALF * copies)} GiB of each card",
+            f"less than the {gib(card)} GiB of a card",
+            "it counts elements, not bytes; correct it in deepspeed_config_overrides or deepspeed_bucket_size",
+        )
+
+
 def _node_gpus(ctx: PlanContext, slots: t.Mapping[str, int]) -> int:
     models = set(ctx.gpu["pci_ids"])
     seen = sum(f"{gpu['vendor']}:{gpu['device']}" in models for gpu in ctx.area("pci").get("gpus") or [])
@@ -111,11 +129,13 @@ def _node_gpus(ctx: PlanContext, slots: t.Mapping[str, int]) -> int:
 def _job(ctx: PlanContext, slots: t.Mapping[str, int]) -> Job | None:
     """Return the job that the estimate is for, None where nobody named a model.
 
-    :raises ConfigError: an option is below 0.
+    :raises ConfigError: an option is below 0, or beyond any model.
     """
-    for name in ("deepspeed_model_parameters", "deepspeed_activation_mib"):
-        if ctx.profile[name] < 0:
-            raise ConfigError(f"{name} is {ctx.profile[name]}; it must be a number, 0 where nobody knows it")
+    for name, most in _MOST.items():
+        if not 0 <= ctx.profile[name] <= most:
+            # Python refuses to write a number of thousands of digits.
+            given = ctx.profile[name] if abs(ctx.profile[name]) < most**2 else "far larger"
+            raise ConfigError(f"{name} is {given}; it must be from 1 to {most}, 0 where nobody knows it")
     parameters, gpus = int(ctx.profile["deepspeed_model_parameters"]), _node_gpus(ctx, slots)
     if parameters < 1 or gpus < 1:
         return None

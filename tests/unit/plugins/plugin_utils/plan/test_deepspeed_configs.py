@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import typing as t
 
@@ -16,6 +17,10 @@ from . import made
 
 FLEET = (("gpu01", 8), ("gpu02", 8))
 Json = dict[str, t.Any]
+OVER = "deepspeed_config_overrides"
+# A YAML anchor within itself makes such a mapping.
+SELF: Json = {}
+SELF["x"] = SELF
 
 
 def plan(options: Json, snapshot: Json | None = None) -> Json:
@@ -109,12 +114,34 @@ def test_a_key_in_all_is_refused_once_for_each_file() -> None:
         pytest.param({"deepspeed_config_overrides": {"zero9": {}}}, "the configs are", id="name"),
         pytest.param({"deepspeed_version": "0.7.7"}, "0.8.0 to 0.19.8", id="version"),
         pytest.param({"deepspeed_model_parameters": -1}, "deepspeed_model_parameters is -1", id="negative"),
+        pytest.param({"deepspeed_model_parameters": 10**5000}, "is far larger; it must be from 1", id="digits"),
+        pytest.param({"deepspeed_activation_mib": 10**10}, "from 1 to 1000000000", id="activations"),
         pytest.param({"deepspeed_bucket_size": -5}, "deepspeed_bucket_size is -5", id="bucket"),
+        pytest.param({OVER: {"all": {"x": datetime.date(2023, 5, 1)}}}, "all.x is '2023-05-01'", id="date"),
+        pytest.param({OVER: {"zero2": {"x": [{1, 2}]}}}, "of which YAML made a set", id="set"),
+        pytest.param({OVER: {"zero2": {"fp16": {1: 2}}}}, "zero2.fp16 has the key 1", id="key-number"),
+        pytest.param({OVER: {"zero2": {"x": 10**5000}}}, "more than 128 bits", id="override-digits"),
+        pytest.param({OVER: {"zero2": SELF}}, "nested deeper than 32", id="holds-itself"),
     ],
 )
 def test_an_option_that_cannot_be_rendered_is_refused(options: Json, words: str) -> None:
     (refusal,) = plan(options)["refusals"]
     assert words in refusal["seen"]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        pytest.param({"deepspeed_bucket_size": 20_000_000_000}, ["zero2", "zero2_auto"], id="option"),
+        pytest.param(
+            {OVER: {"zero3": {"zero_optimization": {"reduce_bucket_size": 40_000_000_000}}}}, ["zero3"], id="override"
+        ),
+    ],
+)
+def test_a_bucket_that_no_card_holds_is_refused_with_its_size(options: Json, names: list[str]) -> None:
+    refusals = plan(options)["refusals"]
+    assert [refusal["subject"].partition(".json")[0] for refusal in refusals] == names
+    assert all("74.5 GiB of each card" in refusal["seen"] for refusal in refusals)
 
 
 def test_an_inferred_pair_is_said() -> None:
