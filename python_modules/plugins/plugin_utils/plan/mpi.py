@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import release_key
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import value_refusal
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 RECORD = "instinct-bringup.json"
+# The first with the framework that the copy is asked for (mca:accelerator:rocm).
+_LEAST_OPENMPI = (5, 0)
 
 
 def mpi_paths(profile: Profile) -> list[str]:
@@ -52,7 +56,7 @@ def pair_of(pairs: t.Sequence[dict[str, str]], release: str) -> dict[str, str]:
 
 def mpi_refusals(ctx: PlanContext) -> list[Refusal]:
     """Return what stands against building: a tarball that nobody can verify, or a UCX that is not for this ROCm."""
-    refusals = []
+    refusals = [*_forms(ctx)]
     for name, source in _sources(ctx).items():
         if source["sha256"]:
             continue
@@ -79,6 +83,22 @@ def mpi_refusals(ctx: PlanContext) -> list[Refusal]:
     return refusals
 
 
+def _forms(ctx: PlanContext) -> t.Iterator[Refusal]:
+    """Refuse what would end a build after it has begun: a sum or a URL of another form, an Open MPI without ROCm."""
+    for name, source in _sources(ctx).items():
+        sha256, url = source["sha256"], source["url"]
+        if sha256 and not re.fullmatch("[0-9A-Fa-f]{64}", sha256):
+            option = f"mpi_{name}_sha256"
+            yield value_refusal(option, f"{option} is {sha256!r}", "the tarball's SHA-256, 64 hexadecimal digits")
+        if "{" in url or "}" in url:
+            wanted = "a URL with no other words in braces than {version} and {series}"
+            yield value_refusal(f"mpi_{name}_url", f"mpi_{name}_url is {url!r}", wanted)
+    version = _sources(ctx)["openmpi"]["version"]
+    if not re.fullmatch(r"[0-9]+([.][0-9]+)+", version) or release_key(version) < _LEAST_OPENMPI:
+        wanted = '5.0.0 or newer, such as "5.0.3": older ones have no part for the memory of AMD\'s GPUs'
+        yield value_refusal("mpi_openmpi_version", f"mpi_openmpi_version is {version!r}", wanted)
+
+
 def _sources(ctx: PlanContext) -> dict[str, dict[str, str]]:
     """Return the tarballs: version, url, sha256 ("" where none is known)."""
     found = {}
@@ -88,7 +108,9 @@ def _sources(ctx: PlanContext) -> dict[str, dict[str, str]]:
         url = str(ctx.profile[f"mpi_{name}_url"] or entry["url"])
         series = ".".join(version.split(".")[:2])
         sha256 = str(ctx.profile[f"mpi_{name}_sha256"] or entry["sha256"].get(version, ""))
-        found[name] = {"version": version, "url": url.format(version=version, series=series), "sha256": sha256}
+        # A site's URL may hold other braces, which mpi_refusals names.
+        url = url.replace("{version}", version).replace("{series}", series)
+        found[name] = {"version": version, "url": url, "sha256": sha256}
     return found
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import typing as t
 import urllib.parse
@@ -17,6 +16,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals, victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.paths import path_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import space_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -95,11 +95,7 @@ def _form_refusals(profile: Profile) -> list[Refusal]:
     for option in ("preflight_timeout", "reboot_timeout"):
         if profile[option] < 1:
             refusals.append(value_refusal(option, f"{option} is {profile[option]}", "a number of seconds above 0"))
-    for option in ("pytorch_venv", "deepspeed_directory"):
-        path = str(profile[option])
-        if not path.isprintable() or posixpath.normpath(path) != path or path.count("/") < 2:
-            wanted = "an absolute path below a folder, without '..' and without a slash at its end"
-            refusals.append(value_refusal(option, f"{option} is {path!r}", wanted))
+    refusals += path_refusals(profile)
     refusals += _torch_refusals(profile)
     if not profile["rocm_base_url"]:
         refusals.append(value_refusal("rocm_base_url", "rocm_base_url is empty", "the URL of AMD's server or a mirror"))

@@ -86,6 +86,23 @@ def test_each_release_has_its_least_ucx(release: str, least: str) -> None:
     assert pair_of(default_catalog().mpi["pairs"], release)["least"] == least
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("mpi_ucx_sha256", "abc"),
+        ("mpi_openmpi_sha256", "g" * 64),
+        ("mpi_ucx_url", "http://mirror/{name}.tar.gz"),
+        ("mpi_openmpi_url", "http://mirror/{.tar.gz"),
+        ("mpi_openmpi_version", "4.1.6"),
+        ("mpi_openmpi_version", "5.0; rm"),
+        ("mpi_openmpi_version", "newest"),
+    ],
+)
+def test_what_would_end_a_build_that_has_begun_is_refused(option: str, value: str) -> None:
+    given = {"mpi_openmpi_sha256": "a" * 64, option: value}
+    assert list(refused(**given)) == [option]
+
+
 def test_the_plan_says_so_before_anything_is_changed() -> None:
     plan = made.plan(made.bare(), mpi_provider="source", mpi_ucx_version="1.14.0", mpi_ucx_sha256="a" * 64)
     assert [entry["id"] for entry in plan["refusals"]] == ["mpi.version_pair"]
