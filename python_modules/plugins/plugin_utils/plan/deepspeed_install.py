@@ -16,6 +16,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels impor
     lock_part,
     lock_pins,
     lock_refusal,
+    unreadable,
     normalize,
     plan_lock,
     scratch_path,
@@ -111,8 +112,7 @@ def install_refusals(ctx: PlanContext) -> list[Refusal]:
     """Return what is wrong with DeepSpeed's lock, before anything is changed."""
     option, path = "deepspeed_lock_file", ctx.profile["deepspeed_lock_file"]
     if ctx.deepspeed_lock is None:
-        unreadable = f"{path} is no readable text on the controller"
-        return [lock_refusal(option, unreadable, "the lock of DeepSpeed and its stack")] if path else []
+        return [lock_refusal(option, unreadable(str(path)), "the lock of DeepSpeed and its stack")] if path else []
     version = deepspeed_version(ctx.profile, ctx.release, ctx.catalog)
     wanted = f"a lock with deepspeed=={version} and a --hash for every line, which agrees with pytorch_lock_file"
     pins, torch = lock_pins(ctx.deepspeed_lock), lock_pins(ctx.lock or "")

@@ -13,6 +13,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels impor
     index_arguments,
     lock_pins,
     lock_refusal,
+    unreadable,
     normalize,
     plan_lock,
     scratch_path,
@@ -94,7 +95,7 @@ def pytorch_refusals(ctx: PlanContext) -> list[Refusal]:
     wanted = {normalize(name): version for name, version in ctx.torch_packages.items()}
     if ctx.lock is None:
         path = ctx.profile["pytorch_lock_file"]
-        seen = f"{path} is no readable text on the controller" if path else "no pytorch_lock_file is set"
+        seen = unreadable(str(path)) if path else "no pytorch_lock_file is set"
         return [_lock_refusal(seen, wanted)]
     pins = lock_pins(ctx.lock)
     refusals = [

@@ -149,6 +149,12 @@ def conflicts(first: t.Mapping[str, str], second: t.Mapping[str, str]) -> list[s
     ]
 
 
+def unreadable(path: str) -> str:
+    """Say of a lock's path that nothing can be read there, and from where a relative one is looked for."""
+    absolute = path.startswith(("/", "~"))
+    return f"{path}{'' if absolute else ', below the folder of the playbook,'} is no readable text on the controller"
+
+
 def lock_refusal(option: str, seen: str, wanted: str) -> Refusal:
     """Return the refusal of a lock that the plan cannot use."""
     return Refusal("py.lock", option, seen, wanted, f"make the lock as docs/wheels.md says and name it in {option}")

@@ -131,6 +131,14 @@ def test_a_lock_that_cannot_be_used_is_refused(lock: str | None, said: str | Non
     assert said is None or said in refusals[0].seen
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("locks/x.txt", "x.txt, below the folder of the playbook, is no"), ("/srv/x.txt", "/srv/x.txt is no")],
+)
+def test_a_relative_path_is_told_with_where_it_begins(path: str, said: str) -> None:
+    assert said in install_refusals(context(None, deepspeed_lock_file=path))[0].seen
+
+
 def test_a_torch_in_the_second_lock_alone_is_refused() -> None:
     ctx = dataclasses.replace(
         context(LOCK + f"torch==2.0.1+rocm5.4.2 {made.HASH}\n"), lock=f"numpy==1.26.4 {made.HASH}\n"
