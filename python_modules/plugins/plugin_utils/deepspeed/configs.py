@@ -18,10 +18,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.model import Config
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.parse import MOST_DEPTH
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.schema import ABSENT, Schema
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import Sizes
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import MOST_BITS, Sizes
 
 AUTO = "auto"
-MOST_BITS = 128
 TRAINER_SUFFIX = "_auto"
 WRITTEN_OUT = ("zero2", "zero3", "zero3_offload")
 # The files of these names are read by DeepSpeed, or by the Trainer first.

@@ -9,6 +9,8 @@ import typing as t
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 
 GIB = 1024**3
+# Python refuses to write a number of thousands of digits.
+MOST_BITS = 63
 # DeepSpeed's own defaults, which nothing needs to be above.
 MOST_BUCKET = 500_000_000
 MOST_LIVE = 1_000_000_000
@@ -69,6 +71,8 @@ def whole(options: t.Mapping[str, t.Any], name: str) -> int:
     :raises ConfigError: it is not.
     """
     value: t.Any = options[name]
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise ConfigError(f"{name} is a number of more than {MOST_BITS} bits, which nothing counts")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigError(f"{name} is {value!r}; it must be a whole number above 0")
     return int(value)

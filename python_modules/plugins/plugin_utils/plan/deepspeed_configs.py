@@ -78,7 +78,8 @@ def plan_configs(ctx: PlanContext, slots: t.Mapping[str, int]) -> PlannedConfigs
     texts = {name: configs.as_json(config) for name, config in made.items()}
     reader = judge.Reader(version, torch, ctx.catalog)
     refused = [reason for name, text in texts.items() for reason in _reasons(name, text, reader, world)]
-    refused += [reason for name, config in made.items() for reason in _beyond_card(name, config, ctx.gpu["vram_bytes"])]
+    card = ctx.gpu["vram_bytes"]
+    refused = refused or [reason for name, config in made.items() for reason in _beyond_card(name, config, card)]
     if refused:
         raise ConfigRefused(refused)
     notes = _version_notes(ctx, version, torch)

@@ -16,11 +16,11 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels impor
     lock_part,
     lock_pins,
     lock_refusal,
-    unreadable,
     normalize,
     plan_lock,
     scratch_path,
     seen_venv,
+    unreadable,
     without_hash,
 )
 
