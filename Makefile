@@ -32,6 +32,8 @@ help: ## list the targets
 setup: ## .venv with Ansible, from the lock
 	@tools/os-packages.sh "the controller" $(BASE_PACKAGES)
 	@tools/venv.sh requirements/run.txt
+# As pip does with what it installs: an environment that keeps no bytecode would compile it in every run.
+	@.venv/bin/python -m compileall -q python_modules/plugins
 
 setup-dev: setup
 	@tools/venv.sh requirements/dev.txt
