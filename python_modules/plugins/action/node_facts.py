@@ -7,6 +7,7 @@ variables: at 300 kB a node, a thousand nodes would cost 2 GB and five times the
 
 from __future__ import annotations
 
+import json
 import pathlib
 import typing as t
 
@@ -44,10 +45,10 @@ class ActionModule(ActionBase):
             raise
         except AnsibleError as error:
             answer = {"failed": True, "msg": str(error)}
-        if "snapshot" not in answer:
+        snapshot = _taken_apart(answer.pop("snapshot", None))
+        if snapshot is None:
             result.update(answer, failed=True)
             return _explained(result, str(variables["inventory_hostname"]), run_dir)
-        snapshot = answer.pop("snapshot")
         if run_dir is None:
             result.update(answer, snapshot=snapshot)
             return result
@@ -77,6 +78,15 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
     return {"root": profile["bringup_root"], "tools": profile["bringup_tools"], **arguments, **merged}
+
+
+def _taken_apart(text: object) -> dict[str, t.Any] | None:
+    """Return the snapshot that the module hands over as one text, None where there is none or it is damaged."""
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _explained(result: dict[str, t.Any], host: str, run_dir: pathlib.Path | None) -> dict[str, t.Any]:

@@ -47,3 +47,18 @@ def test_a_snapshot_that_fails_says_what_to_do_and_is_kept_as_a_refusal(
     assert words in result["msg"]
     record = run_folder.read_node(folder.path, "gpu01")
     assert (record["verdict"], record["reason"]) == ("refused", result["msg"])
+
+
+@pytest.mark.parametrize(
+    ("text", "snapshot"),
+    [
+        ('{"schema":1}', {"schema": 1}),
+        ('{"schema":1', None),
+        ("[1]", None),
+        (None, None),
+        ("[" * 100_000, None),
+    ],
+    ids=["whole", "cut", "not an object", "none", "deeper than a snapshot is"],
+)
+def test_a_damaged_answer_is_no_snapshot(text: str | None, snapshot: dict[str, int] | None) -> None:
+    assert node_facts._taken_apart(text) == snapshot
