@@ -25,6 +25,6 @@ print("numpy" + (torch["numpy"] or ""))
 END
 tag=$(sed -n 's/^# index //p' "$work/wheels.in")
 mkdir -p locks
-"$work/venv/bin/uv" pip compile --quiet --python-version "$python" --generate-hashes --no-emit-index-url --no-header \
-    --default-index "$base/$tag" --python-platform x86_64-manylinux_2_28 --output-file "locks/pytorch-rocm$release.txt" "$work/wheels.in"
+"$work/venv/bin/uv" pip compile --python-version "$python" --generate-hashes --no-emit-index-url --no-header \
+    --default-index "$base/$tag" --python-platform x86_64-manylinux_2_28 --output-file "locks/pytorch-rocm$release.txt" "$work/wheels.in" >/dev/null
 echo "locks/pytorch-rocm$release.txt"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import functools
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from instinct_lab import settings
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 INVENTORY = REPOSITORY / "inventory" / "lab"
 # Everything below these that a run could change, as one digest: names, modes, owners, targets, contents.
@@ -20,6 +23,20 @@ TREE_HASH = (
     "set -e; find /etc /opt /var/lib/dpkg -printf '%p %m %U %G %l\\n' | sort | sha256sum; "
     "find /etc /opt /var/lib/dpkg -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum"
 )
+
+
+# The Ubuntu release that a node is presented as. node1 comes from 5.2.0, which AMD has for focal only.
+CODENAMES = {"node1": "focal", "node2": "jammy"}
+
+
+def release_variables(node: str, release: str) -> dict[str, t.Any]:
+    """Return what a site would set for another release: its name, the installer's digest and the wheels' lock."""
+    info = json.loads(settings.MIRROR_INFO.read_text(encoding="utf-8"))
+    return {
+        "rocm_release": release,
+        "rocm_installer_sha256": info["installer_sha256"][release][CODENAMES[node]],
+        "pytorch_lock_file": str(REPOSITORY / info["pytorch_lock"][release]),
+    }
 
 
 class Lab:
@@ -67,23 +84,24 @@ def lab() -> Lab:
     return Lab()
 
 
+def run_playbook(folder: Path, name: str, *words: str, **variables: object) -> Run:
+    """Run a playbook on the lab, with its reports in a folder."""
+    reports = folder / "reports"
+    extra = json.dumps({"bringup_report_dir": str(reports), **variables})
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", INVENTORY, name, "-e", extra, *words],
+        cwd=REPOSITORY,
+        env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    path = reports / "latest" / "results.json"
+    return Run(done.returncode, done.stdout, json.loads(path.read_text()) if path.is_file() else {})
+
+
 @pytest.fixture
 def playbook(tmp_path: Path) -> Playbook:
     """Return a function that runs a playbook on the lab, with a report folder of the test's own."""
-
-    def run(name: str, *words: str, **variables: object) -> Run:
-        reports = tmp_path / "reports"
-        extra = json.dumps({"bringup_report_dir": str(reports), **variables})
-        done = subprocess.run(
-            [Path(sys.executable).with_name("ansible-playbook"), "-i", INVENTORY, name, "-e", extra, *words],
-            cwd=REPOSITORY,
-            env={**os.environ, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        path = reports / "latest" / "results.json"
-        return Run(done.returncode, done.stdout, json.loads(path.read_text()) if path.is_file() else {})
-
-    return run
+    return functools.partial(run_playbook, tmp_path)

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-import json
-import typing as t
-
 import pytest
 
-from instinct_lab import settings
-
-from .conftest import REPOSITORY, Lab, Playbook
+from .conftest import Lab, Playbook, release_variables
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
-# Where a node goes, one move after the other. node1 comes from 5.2.0, which AMD has for focal only.
+RELEASES = ("5.2.0", "5.4.2", "5.7.1", "6.1.0")
+# Where a node goes, one move after the other: a release, and a driver of another one that AMD tests with it.
+# node1 comes from 5.2.0.
 ROUTES = {
-    "node1": ("5.4.2", "5.7.1", "5.4.2"),
-    "node2": ("5.7.1", "6.1.0", "5.4.2", "6.1.0", "5.7.1"),
+    "node1": (("5.4.2", ""), ("5.7.1", ""), ("5.4.2", "")),
+    "node2": (("5.7.1", ""), ("6.1.0", ""), ("5.4.2", ""), ("6.1.0", ""), ("6.1.0", "5.7.1"), ("5.7.1", "")),
 }
-CODENAMES = {"node1": "focal", "node2": "jammy"}
 VERSIONS = "dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\\n'"
 
 
@@ -27,30 +23,26 @@ def encoded(release: str) -> str:
     return f"{major}{minor:02}{patch:02}"
 
 
-def variables(node: str, release: str) -> dict[str, t.Any]:
-    """Return what a site would set for another release: its name, the installer's digest and the wheels' lock."""
-    info = json.loads(settings.MIRROR_INFO.read_text(encoding="utf-8"))
-    return {
-        "rocm_release": release,
-        "rocm_installer_sha256": info["installer_sha256"][release][CODENAMES[node]],
-        "pytorch_lock_file": str(REPOSITORY / info["pytorch_lock"][release]),
-    }
+def of_other_releases(rows: str, release: str, driver: str) -> list[str]:
+    """Return dpkg's rows of packages that are of another release than they should be."""
+    wrong = []
+    for row in rows.splitlines():
+        wanted = driver if row.startswith("amdgpu-dkms") else release
+        wrong += [row for other in RELEASES if other != wanted and f".{encoded(other)}-" in row]
+    return wrong
 
 
 @pytest.mark.parametrize("node", ROUTES)
 def test_a_route_through_the_releases(lab: Lab, playbook: Playbook, node: str) -> None:
     lab.command("reset", node)
-    for release in ROUTES[node]:
-        given = variables(node, release)
+    for release, driver in ROUTES[node]:
+        given = {**release_variables(node, release), "rocm_driver_release": driver}
         run = playbook("site.yml", "--limit", node, **given)
-        assert run.code == 0, f"to {release}: {run.output}"
+        assert run.code == 0, f"to {release} {driver}: {run.output}"
         assert run.results["nodes"][node]["verdict"] == "pass"
-        others = [
-            line
-            for line in lab.on(node, VERSIONS).splitlines()
-            for other in ("5.2.0", "5.4.2", "5.7.1", "6.1.0")
-            if other != release and f".{encoded(other)}-" in line
-        ]
-        assert others == [], f"after {release}"
+        rows = lab.on(node, VERSIONS)
+        assert f".{encoded(driver or release)}-" in rows.partition("amdgpu-dkms ")[2].splitlines()[0]
+        assert of_other_releases(rows, release, driver or release) == [], f"after {release} {driver}"
         again = playbook("site.yml", "--limit", node, **given)
-        assert "changed=0" in again.output, f"a second run of {release}: {again.output}"
+        assert "changed=0" in again.output, f"a second run of {release} {driver}: {again.output}"
+        assert again.results["nodes"][node]["plan"] == []

@@ -1,47 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each managed thing tampered with in turn: the plan says so, the next run repairs that and nothing else.
+"""Each managed thing tampered with: the plan says so, the next run repairs that and nothing else.
 
-What is managed is read from the plan of a converged node itself, entered whole with bringup_force. A
-kind of thing that no damage is written for fails test_every_kind_of_managed_thing_has_a_damage.
+What is managed is read from the plan of a converged node itself, entered whole with bringup_force. A thing that no damage
+is written for fails test_every_managed_thing_has_a_damage (support/damages.py makes them, and says which go together). That nothing else was changed is
+read with find, sha256sum, dpkg-query and apt-mark: the node after the repair is, line for line, what it was before the damage.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 from pathlib import Path
 
 import pytest
+from support.damages import TUNING, Damage, Model, damages, rounds, without_damage
 
 from .conftest import Lab, Playbook
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 NODE = "node2"
-TUNING: dict[str, t.Any] = {
-    "kernel_tuning_boot_parameters": ["iommu=pt"],
-    "kernel_tuning_sysctl": {"kernel.numa_balancing": "0"},
-    "kernel_tuning_transparent_hugepage": "always",
-    "kernel_tuning_memlock_services": ["slurmd"],
-    "kernel_tuning_memlock": "8M",
-}
-# A damage of a file by the attribute that it hurts.
-FILE_DAMAGE = {
-    "content": "echo '# by hand' >>{path}",
-    "mode": "chmod 0666 {path}",
-    "owner": "chown deploy {path}",
-    "absent": "rm {path}",
-    "link": "mv {path} /root/moved && ln -s /root/moved {path}",
-}
+FOLDERS = "/etc /opt /boot /usr/src /usr/local /usr/share/keyrings /var/lib/dkms /var/lib/dpkg/alternatives"
+# What programs write by themselves: caches, logs of a build, byte code with the time in it, copies that usermod keeps.
+BY_THEMSELVES = ("/etc/ld.so.cache", "make.log", "__pycache__", "/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock")
+STATE = (
+    f"find {FOLDERS} -printf '%p %y %m %U %G %l\\n'; "
+    f"find {FOLDERS} -type f -print0 | xargs -0 sha256sum; "
+    "dpkg-query -W -f 'package ${Package} ${Version} ${db:Status-Abbrev}\\n'; "
+    "apt-mark showhold | sed 's/^/hold /'; apt-mark showauto | sed 's/^/auto /'; "
+    "systemctl is-enabled instinct-bringup-tuning.service; id deploy; cat /proc/cmdline; "
+    "sed 's/^/numa_balancing /' /proc/sys/kernel/numa_balancing; cat /sys/kernel/mm/transparent_hugepage/enabled"
+)
 
 
-@dataclasses.dataclass(frozen=True)
-class Damage:
-    """Hold a script that damages one managed thing, and the change that the plan must then name."""
-
-    kind: str
-    subject: str
-    script: str
+def state(lab: Lab) -> set[str]:
+    """Return what a run could change on the node, as lines."""
+    return {line for line in lab.on(NODE, STATE).splitlines() if not any(name in line for name in BY_THEMSELVES)}
 
 
 def told(results: dict[str, t.Any]) -> list[tuple[str, str]]:
@@ -54,55 +47,14 @@ def told(results: dict[str, t.Any]) -> list[tuple[str, str]]:
     ]
 
 
-def damages(inputs: dict[str, dict[str, t.Any]]) -> list[Damage]:
-    """Return a damage for each managed thing. Files take the kinds of damage in turn."""
-    found = []
-    kinds = list(FILE_DAMAGE)
-    number = 0
-    for role in sorted(inputs):
-        for file in inputs[role].get("files", []):
-            found.append(
-                Damage("file", file["path"], FILE_DAMAGE[kinds[number % len(kinds)]].format(path=file["path"]))
-            )
-            number += 1
-    rocm, pytorch = inputs["rocm"], inputs["pytorch"]
-    found += [
-        Damage("hold", name, f"apt-mark unhold {name}")
-        for name in (rocm["hold"]["names"][0], rocm["hold"]["names"][-1])
-    ]
-    found += [
-        Damage("package", name, f"dpkg --force-depends --purge {name}")
-        for name in sorted({word.partition("=")[0] for word in rocm["packages"]} | set(inputs["mpi"]["packages"]))
-    ]
-    found.append(Damage("key", rocm["key"]["path"], f"echo '<html>' >{rocm['key']['path']}"))
-    found.append(Damage("member", "deploy", "gpasswd -d deploy render"))
-    found.append(Damage("link", "/opt/rocm", "ln -sfn /opt/rocm-0 /etc/alternatives/rocm"))
-    site = f"{pytorch['venv']}/lib/python3*/site-packages"
-    found += [
-        Damage("wheel", "torch", f"sed -i 's/^Version: .*/Version: 2.9.1/' {site}/torch-*.dist-info/METADATA"),
-        Damage("wheel", "torchvision", f"rm {site}/torchvision-*.dist-info/RECORD"),
-        Damage("wheel", "torchaudio", f"chown -R deploy {site}/torchaudio-*.dist-info"),
-    ]
-    found += [Damage("sysctl", "kernel.numa_balancing", "echo 1 >/proc/sys/kernel/numa_balancing")]
-    pages = "/sys/kernel/mm/transparent_hugepage/enabled"
-    found.append(Damage("live", pages, f"echo 'always [madvise] never' >{pages}"))
-    found.append(Damage("unit", "instinct-bringup-tuning.service", "systemctl disable instinct-bringup-tuning.service"))
-    return found
-
-
-# Inputs of roles that are no managed things: addresses, words of commands, and what a change derives from.
-NOT_MANAGED = {
-    "absent", "installer", "method", "usecases", "headers", "missing", "index_url", "trusted_host", "lock", "reinstall",
-    "damaged", "source", "owner", "wheelhouse", "venv", "reload", "grub", "run_id", "unhold", "alternatives", "dkms_trees", "trees", "wheels",
-}  # fmt: skip
-DAMAGED_BY = {
-    "files": "file", "pin": "file", "hold": "hold", "packages": "package", "key": "key", "members": "member",
-    "link": "link", "sysctl": "sysctl", "unit": "unit",
-}  # fmt: skip
+@pytest.fixture(scope="module")
+def converged(lab: Lab) -> Lab:
+    lab.command("reset", NODE)
+    return lab
 
 
 @pytest.fixture
-def model(playbook: Playbook, tmp_path: Path) -> dict[str, dict[str, t.Any]]:
+def model(converged: Lab, playbook: Playbook, tmp_path: Path) -> Model:
     """Converge the node, and return the inputs of its plan by role."""
     run = playbook("site.yml", "--limit", NODE, **TUNING)
     assert run.code == 0, run.output
@@ -112,31 +64,60 @@ def model(playbook: Playbook, tmp_path: Path) -> dict[str, dict[str, t.Any]]:
     return {role: step["inputs"] for role, step in steps.items()}
 
 
-def test_every_kind_of_managed_thing_has_a_damage(model: dict[str, dict[str, t.Any]]) -> None:
-    kinds = {damage.kind for damage in damages(model)}
-    for role, inputs in model.items():
-        if role in ("preflight", "rocm_purge", "reboot"):
-            continue
-        for name in set(inputs) - NOT_MANAGED:
-            assert DAMAGED_BY.get(name) in kinds, f"{role}: nothing damages {name}"
+def repair(lab: Lab, playbook: Playbook, hurt: list[Damage], before: set[str]) -> list[str]:
+    """Damage the node, let a run repair it, and return what was not as it must be.
 
-
-def test_each_managed_thing_is_repaired_and_nothing_else(
-    lab: Lab, playbook: Playbook, model: dict[str, dict[str, t.Any]]
-) -> None:
+    The plan that is judged is the run's own, which was made and told before anything was changed.
+    """
     failures = []
-    for damage in damages(model):
+    for damage in hurt:
         lab.on(NODE, damage.script)
-        planned = playbook("playbooks/plan.yml", "--limit", NODE, **TUNING)
-        changes = told(planned.results)
-        # A package takes along what needs it, and a hold with it; of all else nothing but the damage is planned.
-        alone = damage.kind == "package" or len(changes) == 1
-        if (damage.kind, damage.subject) not in changes or not alone:
-            failures.append(f"{damage}: planned {changes}")
-        run = playbook("site.yml", "--limit", NODE, **TUNING)
-        if run.code != 0:
-            failures.append(f"{damage}: {run.results['nodes'][NODE]}")
-        again = playbook("playbooks/plan.yml", "--limit", NODE, **TUNING)
-        if again.results["nodes"][NODE]["plan"]:
-            failures.append(f"{damage}: not repaired: {again.results['nodes'][NODE]['plan']}")
+    run = playbook("site.yml", "--limit", NODE, **TUNING)
+    if run.code != 0:
+        failures.append(f"the run: {run.results['nodes'][NODE]['reason']}")
+    planned = told(run.results)
+    for damage in hurt:
+        seen = sorted(subject for kind, subject in planned if kind == damage.kind)
+        if seen != sorted(damage.subjects):
+            failures.append(f"{damage}: planned is {seen}")
+    expected = {kind for damage in hurt for kind in (damage.kind, *damage.along)}
+    if beside := [change for change in planned if change[0] not in expected]:
+        failures.append(f"planned beside it: {beside}")
+    if changed := sorted(state(lab) ^ before):
+        failures.append(f"differs from before: {changed[:20]}")
+    return failures
+
+
+def test_every_managed_thing_has_a_damage(model: Model) -> None:
+    assert without_damage(model) == []
+
+
+def test_each_managed_thing_is_repaired_and_nothing_else(lab: Lab, playbook: Playbook, model: Model) -> None:
+    failures: list[list[str]] = []
+    before = state(lab)
+    for hurt in rounds(damages(model)):
+        if found := repair(lab, playbook, hurt, before):
+            failures.append(found)
+            # So that one failure does not show in all that come after it.
+            before = state(lab)
+    again = playbook("site.yml", "--limit", NODE, **TUNING)
+    assert "changed=0" in again.output
+    assert again.results["nodes"][NODE]["plan"] == []
     assert failures == []
+
+
+def test_what_a_site_no_longer_asks_for_goes(lab: Lab, playbook: Playbook, model: Model) -> None:
+    """A service that is taken from the list loses its drop-in, and systemd its limit."""
+    drop_in = "/etc/systemd/system/slurmd.service.d/99-instinct-bringup.conf"
+    before = state(lab)
+    fewer = {**TUNING, "kernel_tuning_memlock_services": ["sshd"]}
+    run = playbook("site.yml", "--limit", NODE, **fewer)
+    assert run.code == 0, run.output
+    assert ("file", drop_in) in told(run.results)
+    assert lab.on(NODE, f"test ! -e {drop_in} && systemctl show -p LimitMEMLOCK slurmd.service").strip() != (
+        "LimitMEMLOCK=8388608"
+    )
+    back = playbook("site.yml", "--limit", NODE, **TUNING)
+    assert back.code == 0, back.output
+    # The folder of sshd's drop-in is systemd's, and stays empty.
+    assert {line for line in state(lab) ^ before if "/sshd.service.d " not in line} == set()

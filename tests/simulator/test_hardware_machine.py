@@ -98,6 +98,11 @@ def test_a_card_can_be_gone_or_without_driver_or_bridge(eight: machine.Machine) 
     assert eight.hive_id(eight.gpu("0000:03:00.0")) == 0
 
 
+def test_a_numa_node_can_have_other_processors(eight: machine.Machine) -> None:
+    overrides.apply(eight, ["numa.0.cpus=0", "numa.1.cpus=1-2,5"])
+    assert [node.cpu_numbers() for node in eight.numa] == [[0], [1, 2, 5]]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -113,6 +118,8 @@ def test_a_card_can_be_gone_or_without_driver_or_bridge(eight: machine.Machine) 
         (f"xgmi.{GPU}+0000:e3:00.0=missing", "not in one hive"),
         (f"xgmi.{GPU}+{PEER}=cut", "'cut' is not one of missing, routed"),
         ("nics.0000:99:00.0.state=DOWN", "has no NIC at 0000:99:00.0: it has 0000:21:00.0"),
+        ("numa.7.cpus=0", "has 2 NUMA nodes, counted from 0"),
+        ("numa.0.cpus=all", "'all' is no list of processors"),
         ("driver=maybe", "'maybe' is not one of none, loaded"),
     ],
 )

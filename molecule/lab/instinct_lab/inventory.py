@@ -72,6 +72,7 @@ def group_variables(info: dict[str, Any]) -> dict[str, Any]:
         "pytorch_base_url": f"{settings.MIRROR_URL}/whl",
         # The mirror's packages and wheels have the real names and next to no content.
         "preflight_rocm_space_gib": 1,
+        "preflight_var_space_gib": 1,
         "preflight_pytorch_space_gib": 1,
     }
     if "key_fingerprint" in info:

@@ -26,13 +26,14 @@ CLUSTER_FILE = STATE_DIR / "cluster.json"
 KNOWN_HOSTS = STATE_DIR / "known_hosts"
 INVENTORY_DIR = REPOSITORY / "inventory" / "lab"
 
-# Everything the lab makes in podman carries this prefix and this label, so
+# Everything the lab makes in podman carries this prefix and LABEL, so
 # that `down` can find it and nothing else.
 IMAGE_PREFIX = "instinct-lab"
 # Labs beside each other on one machine, such as those of two clones: INSTINCT_LAB=1 to 99 names the others.
 INSTANCE = int(os.environ.get("INSTINCT_LAB") or 0)
 PREFIX = f"{IMAGE_PREFIX}-{INSTANCE}" if INSTANCE else IMAGE_PREFIX
-LABEL = f"{PREFIX}=1"
+# By its value, not its key: a container takes the labels of its image over, which another lab may have built.
+LABEL = f"{IMAGE_PREFIX}={PREFIX}"
 NETWORK = PREFIX
 # Outside 10.88.0.0/16, which is the network that podman itself starts with.
 SUBNET_PREFIX = f"10.188.{77 + INSTANCE}."

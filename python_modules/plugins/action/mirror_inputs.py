@@ -10,6 +10,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import repositories
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import index_url
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import profile_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import fingerprint, wanted_packages
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile, read_lock
@@ -61,4 +62,5 @@ def _inputs(ctx: PlanContext, lock: str) -> dict[str, t.Any]:
         "packages": wanted,
         "installer_url": repositories.installer_url(ctx) if by_installer else None,
         "lock": lock,
+        "wheel_index": index_url(ctx) if lock else None,
     }

@@ -165,4 +165,9 @@ def _message(result: t.Mapping[str, t.Any]) -> str:
     """Return a failed task's message, of a loop the first failed item's. Arguments are never looked at."""
     items = [item for item in result.get("results") or [] if isinstance(item, dict)]
     failed = next((item for item in items if item.get("failed") and item.get("msg")), result)
-    return str(failed.get("msg") or result.get("censored") or "")
+    message = str(failed.get("msg") or result.get("censored") or "")
+    if message.startswith("non-zero return code"):
+        # All that a command's task says by itself; why is in what the command said last.
+        said = str(failed.get("stderr") or failed.get("stdout") or "").strip().splitlines()
+        message = " / ".join([f"exit {failed.get('rc')}", *(line.strip() for line in said[-6:] if line.strip())])
+    return message

@@ -7,6 +7,14 @@ from typing import Any, Dict, List, Optional
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, parse_cpulist, to_int
 
+# What limits a container, and what limits people's sessions: of both versions of control groups.
+GROUP_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/user.slice/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/memory/user.slice/memory.limit_in_bytes",
+)
+NO_LIMIT = 1 << 62
 CPU_ROOT = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
 # The first processor's paragraph; the whole file takes the kernel milliseconds on a large node.
@@ -67,13 +75,25 @@ def _packages(tree: Tree, numbers: List[int]) -> Optional[int]:
 
 
 def read_memory(tree: Tree) -> Dict[str, Optional[int]]:
-    """Return the snapshot's "memory": what the kernel manages, in bytes."""
+    """Return the snapshot's "memory": what the kernel manages, and the least limit of the groups of jobs, in bytes."""
+    return {"total_bytes": _memory_total(tree), "group_limit_bytes": _group_limit(tree)}
+
+
+def _memory_total(tree: Tree) -> Optional[int]:
     text = tree.read_text("memory", "/proc/meminfo")
     for line in (text or "").splitlines():
         fields = line.split()
         if len(fields) == 3 and fields[0] == "MemTotal:" and fields[2] == "kB":
             kilobytes = to_int(fields[1])
-            return {"total_bytes": kilobytes * 1024 if kilobytes is not None else None}
+            return kilobytes * 1024 if kilobytes is not None else None
     if text is not None:
         tree.problem("memory", "/proc/meminfo", "no MemTotal in it")
-    return {"total_bytes": None}
+    return None
+
+
+def _group_limit(tree: Tree) -> Optional[int]:
+    """Return the least limit, None where no group that jobs run in has one."""
+    limits = [to_int(tree.read_line("memory", path, optional=True) or "") for path in GROUP_LIMITS]
+    # "max" is no number; the first version's word for no limit is the largest number of whole pages.
+    known = [limit for limit in limits if limit is not None and limit < NO_LIMIT]
+    return min(known) if known else None

@@ -11,6 +11,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 STATUS = "/var/lib/dpkg/status"
 INFO = "/var/lib/dpkg/info"
+UPDATES = "/var/lib/dpkg/updates"
 EXTENDED_STATES = "/var/lib/apt/extended_states"
 
 _QUERY = ("dpkg-query", "-W", "-f", "${Package}\\t${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\n")
@@ -53,7 +54,12 @@ def read_dpkg(tree: Tree, probe: Optional[Probe]) -> Optional[Json]:
         rows = parse_status(text) if text is not None else None
     if rows is None:
         return None
-    return assemble(rows, _automatic(tree))
+    return {**assemble(rows, _automatic(tree)), "interrupted": _interrupted(tree)}
+
+
+def _interrupted(tree: Tree) -> bool:
+    """Say whether dpkg was killed in the middle: the notes of its work are still there."""
+    return any(name.isdigit() for name in tree.list_folder("dpkg", UPDATES, optional=True) or [])
 
 
 def parse_query(text: str) -> List[Row]:

@@ -62,19 +62,22 @@ Fetch = Callable[[str, int], Answer]
 
 
 class Fetcher:
-    """Fetch from http and https through the proxy that the environment names.
+    """Fetch from http and https through the proxy that the environment names, or another one.
 
     timeout: seconds for the connection and for each read; five times that for the whole of a file.
+    proxy: a URL, "" for none, None for what the environment says. proxy_source: who names it, for the message.
     A server that could not be reached is not asked again: the next error comes at once.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, proxy: str | None = None, proxy_source: str = "the environment") -> None:
         """Build an opener that knows http and https only."""
         self._timeout = timeout
+        self._proxies = None if proxy is None else ({"http": proxy, "https": proxy} if proxy else {})
+        self._proxy_source = proxy_source
         self._dead: dict[str, str] = {}
         self._opener = urllib.request.OpenerDirector()
         for handler in (
-            urllib.request.ProxyHandler(),
+            urllib.request.ProxyHandler(self._proxies),
             urllib.request.UnknownHandler(),
             urllib.request.HTTPHandler(),
             urllib.request.HTTPSHandler(),
@@ -119,9 +122,10 @@ class Fetcher:
             raise FetchError(url, f"HTTP {error.code} {error.reason}", error.code) from error
         except (OSError, http.client.HTTPException) as error:
             words = self._words(error)
-            proxy = urllib.request.getproxies().get(request.type)
+            proxies = urllib.request.getproxies() if self._proxies is None else self._proxies
+            proxy = proxies.get(request.type)
             if proxy and request.host != server:
-                words += f" (through the proxy {mask(proxy)} of the environment)"
+                words += f" (through the proxy {mask(proxy)} of {self._proxy_source})"
             self._dead[server] = words
             raise FetchError(url, words) from error
 

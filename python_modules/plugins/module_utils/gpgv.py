@@ -7,7 +7,7 @@ import os
 import tempfile
 from typing import Mapping, Sequence
 
-from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import NOT_FOUND, Run, last_words
+from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import NOT_FOUND, Result, Run, last_words
 
 # gpgv's status words (GnuPG, doc/DETAILS) and what they mean for a repository. The first that is there counts.
 _REASONS = (
@@ -32,6 +32,21 @@ def verify_signature(run: Run, keyring: bytes, fingerprint: str, signed: bytes, 
 
     keyring: the binary key; detached: the signature when signed is not a clear-signed message.
     """
+    try:
+        result = _gpgv(run, keyring, signed, detached)
+    except OSError as error:
+        raise SignatureProblem(
+            "gpgv's files could not be written to %s: %s (errno %s); make room there"
+            % (os.environ.get("TMPDIR") or "/tmp", error.strerror, error.errno)
+        ) from error
+    if result.rc == NOT_FOUND:
+        raise SignatureProblem(f"gpgv is not on this node ({result.err}); install the package gpgv")
+    words = [line.split()[1:] for line in result.out.splitlines() if line.startswith("[GNUPG:] ")]
+    if fingerprint not in good_signers(words):
+        raise SignatureProblem(_reason(words) or last_words(result))
+
+
+def _gpgv(run: Run, keyring: bytes, signed: bytes, detached: bytes | None) -> Result:
     with tempfile.TemporaryDirectory(prefix="instinct-bringup-") as folder:
         files = {"key.gpg": keyring, "signed": signed}
         if detached is not None:
@@ -39,12 +54,7 @@ def verify_signature(run: Run, keyring: bytes, fingerprint: str, signed: bytes, 
         _write(folder, files)
         argv = ["gpgv", "--homedir", folder, "--status-fd", "1", "--keyring", os.path.join(folder, "key.gpg")]
         argv.extend(os.path.join(folder, name) for name in ("signature", "signed") if name in files)
-        result = run(argv)
-    if result.rc == NOT_FOUND:
-        raise SignatureProblem(f"gpgv is not on this node ({result.err}); install the package gpgv")
-    words = [line.split()[1:] for line in result.out.splitlines() if line.startswith("[GNUPG:] ")]
-    if fingerprint not in good_signers(words):
-        raise SignatureProblem(_reason(words) or last_words(result))
+        return run(argv)
 
 
 def good_signers(words: Sequence[Sequence[str]]) -> list[str]:

@@ -13,6 +13,7 @@ RELEASE = "/proc/sys/kernel/osrelease"
 P2P_OPTIONS = ("CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_HSA_AMD_P2P")
 GRUB_DEFAULT = "/etc/default/grub"
 GRUB_DROP_INS = "/etc/default/grub.d"
+GRUB_MENU = "/boot/grub/grub.cfg"
 
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)(\+?)=(.*)$")
 _WORD = re.compile(
@@ -40,12 +41,14 @@ def read_kernel(tree: Tree) -> Dict[str, Any]:
     installed = _installed(tree)
     settings = _grub_settings(tree)
     release = tree.read_line("kernel", RELEASE)
+    next_release = _next_release(tree, installed, settings)
     return {
         "release": release,
         "cmdline": tree.read_line("kernel", "/proc/cmdline"),
         "boot_id": tree.read_line("kernel", "/proc/sys/kernel/random/boot_id"),
-        "next_release": _next_release(tree, installed, settings),
+        "next_release": next_release,
         "next_cmdline": _next_cmdline(tree, settings),
+        "boot_cmdline": boot_cmdline(tree.read_text("kernel", GRUB_MENU, optional=True) or "", next_release),
         "installed": installed,
         "headers": _headers(tree),
         "config": _config(tree, release),
@@ -147,6 +150,18 @@ def _next_cmdline(tree: Tree, settings: Optional[Dict[str, Optional[str]]]) -> O
         tree.problem("kernel", GRUB_DEFAULT, "GRUB_CMDLINE_LINUX is made by a command, which is not run")
         return None
     return " ".join(" ".join(str(part) for part in parts).split())
+
+
+def boot_cmdline(menu: str, release: Optional[str]) -> Optional[str]:
+    """Return the parameters with which GRUB's menu starts a kernel, None where it has no entry for it.
+
+    next_cmdline is what the settings say, this is what update-grub has made of them. Of a kernel's entries the first
+    one counts, since the recovery entry comes after it.
+    """
+    found = re.search(
+        r"^\s*linux(?:efi)?\s+\S*/vmlinuz-%s(?:\s+(.*))?$" % re.escape(release or "?"), menu, re.MULTILINE
+    )
+    return " ".join((found.group(1) or "").split()) if found else None
 
 
 def _next_release(

@@ -29,7 +29,8 @@ class Package(NamedTuple):
     sha256: str
     size: int
     needs: Sequence[str]
-    """Names of packages of Depends and Pre-Depends, of alternatives the first."""
+    """Names of packages of Depends, Pre-Depends and Recommends, which apt installs too; of alternatives the first."""
+    provides: Sequence[str] = ()
 
 
 def read_index(base: str, suite: str, release_text: str, fetch: Fetch) -> List[Package]:
@@ -43,7 +44,7 @@ def read_index(base: str, suite: str, release_text: str, fetch: Fetch) -> List[P
         )
     packages = []
     for _line, fields in parse_stanzas(gzip.decompress(data).decode("utf-8", "replace")):
-        needs = ",".join(fields.get(key, "") for key in ("depends", "pre-depends"))
+        needs = ",".join(fields.get(key, "") for key in ("depends", "pre-depends", "recommends"))
         packages.append(
             Package(
                 fields["package"],
@@ -51,10 +52,15 @@ def read_index(base: str, suite: str, release_text: str, fetch: Fetch) -> List[P
                 f"{base.rstrip('/')}/{fields['filename']}",
                 fields.get("sha256", ""),
                 int(fields.get("size", "0")),
-                [found.group(1) for part in needs.split(",") if (found := _ALTERNATIVE.match(part.partition("|")[0]))],
+                _names(needs),
+                _names(fields.get("provides", "")),
             )
         )
     return packages
+
+
+def _names(field: str) -> List[str]:
+    return [found.group(1) for part in field.split(",") if (found := _ALTERNATIVE.match(part.partition("|")[0]))]
 
 
 def _digest_in(release_text: str) -> str:
@@ -85,6 +91,7 @@ def closure(packages: Sequence[Package], wanted: Mapping[str, str]) -> Tuple[Lis
         for name, pattern in wanted.items()
         if name not in by_name or not fnmatch.fnmatchcase(by_name[name].version, pattern)
     ]
+    by_virtual = {name: package.name for package in packages for name in package.provides}
     todo = [name for name in wanted if name in by_name]
     chosen: Dict[str, Package] = {}
     others: Set[str] = set()
@@ -96,6 +103,8 @@ def closure(packages: Sequence[Package], wanted: Mapping[str, str]) -> Tuple[Lis
         for need in by_name[name].needs:
             if need in by_name:
                 todo.append(need)
+            elif need in by_virtual:
+                todo.append(by_virtual[need])
             else:
                 others.add(need)
     return [chosen[name] for name in sorted(chosen)], sorted(others), missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Run
 from ansible_collections.instinct.bringup.plugins.module_utils.fetch import Fetcher, FetchError, mask
@@ -40,11 +40,15 @@ def probe_repositories(
     fingerprint: str,
     repositories: Sequence[Mapping[str, str]],
     fetcher: Fetcher,
+    fetcher_of: Callable[[str], Fetcher],
     run: Run,
     now: datetime,
     probe: Probe,
 ) -> Probe:
-    """Return probe with the key and every repository that it verifies, or their problems, added."""
+    """Return probe with the key and every repository that it verifies, or their problems, added.
+
+    fetcher: for the key, which we fetch ourselves. fetcher_of: gives one for a repository's URL, since apt fetches that.
+    """
     try:
         key = fetch_key(key_url, fingerprint, fetcher.get, now)
     except KeyProblem as problem:
@@ -55,7 +59,7 @@ def probe_repositories(
     problems = list(probe.problems)
     for item in repositories:
         try:
-            seen = probe_repository(Repository(**item), key, fetcher.get, run, now)
+            seen = probe_repository(Repository(**item), key, fetcher_of(item["url"]).get, run, now)
         except (RepositoryProblem, FetchError) as problem:
             problems.append(str(problem))
         else:

@@ -124,9 +124,12 @@ def refuse(job: Purge, found: Found) -> None:
             f"on hold, and not by us: {', '.join(held)}. Whoever set the hold wants to keep them; "
             f"`apt-mark unhold {' '.join(held)}` if they may go"
         )
-    refuse_unfinished(found.others)
+    # A purge that comes after dpkg has finished is simulated once more then, by its own call.
+    stuck = found.others if job.request.settles else []
+    if not job.request.settles:
+        refuse_unfinished(found.others)
     refuse_paths(job.node, found.files, found.trees, job.request.packages)
-    refuse_beyond(job.node, found.rows)
+    refuse_beyond(job.node, found.rows, stuck)
 
 
 def _remove(node: Node, request: Request, before: Found) -> None:

@@ -32,13 +32,16 @@ def simulated(text: str) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(gone)), list(dict.fromkeys(name for verb, name in lines if verb == "Inst"))
 
 
-def refuse_beyond(node: Node, rows: Sequence[PackageRow]) -> None:
-    """Let apt or dpkg simulate the purge of the rows. PurgeRefused when anything else would go with them."""
+def refuse_beyond(node: Node, rows: Sequence[PackageRow], others: Sequence[PackageRow] = ()) -> None:
+    """Let apt or dpkg simulate the purge of the rows. PurgeRefused when anything else would go with them.
+
+    others: packages beyond the list that dpkg stopped in, while apt would refuse any work.
+    """
     if not rows:
         return
     listed = {row.name for row in rows}
     names = [row.binary for row in rows]
-    if needs_dpkg(node, rows):
+    if needs_dpkg(node, [*rows, *others]):
         result = node.run([*_DPKG, "--no-act", "--purge", *names])
         beyond = [name for name in dict.fromkeys(_DEPENDENT.findall(result.err + result.out)) if name not in listed]
         installs: list[str] = []

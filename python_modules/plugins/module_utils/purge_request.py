@@ -36,7 +36,10 @@ class Node(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The things to remove, as the plan lists them; everything else stays."""
+    """The things to remove, as the plan lists them; everything else stays.
+
+    settles: dpkg is let finish before the purge, so what it stopped in beyond the list is no reason to refuse now.
+    """
 
     packages: Sequence[str]
     unhold: Sequence[str]
@@ -45,6 +48,7 @@ class Request(NamedTuple):
     dkms_trees: Sequence[tuple[str, str]]
     trees: Sequence[str]
     wheels: Sequence[tuple[str, Sequence[str]]]
+    settles: bool = False
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Request:
@@ -57,6 +61,7 @@ class Request(NamedTuple):
             dkms_trees=[(item["module"], item["version"]) for item in params["dkms_trees"]],
             trees=params["trees"],
             wheels=[(item["venv"], item["distributions"]) for item in params["wheels"]],
+            settles=params["settles"],
         )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -55,14 +55,23 @@ def probe_repository(
             f"repository {repository.name}: {mask(base)}/{name} is the index of {' / '.join(names)}, not of "
             f"{repository.suite}; look at the mirror's layout"
         )
+    date = fields.get("Date")
+    begins = _moment(date) if date else None
+    # apt's own grace for clocks that differ (Acquire::Max-FutureTime).
+    if begins is not None and begins > now + timedelta(seconds=10):
+        raise RepositoryProblem(
+            f"repository {repository.name}: {mask(base)}/{name} is of {date}, and the node's clock says "
+            f"{now:%a, %d %b %Y %H:%M:%S} UTC: it is not valid yet, so apt refuses it; set the node's clock "
+            "(`timedatectl`), or ask who runs the mirror"
+        )
     until = fields.get("Valid-Until")
     last = _moment(until) if until else None
     if last is not None and last < now:
         raise RepositoryProblem(
-            f"repository {repository.name}: {mask(base)}/{name} was valid until {until} only, so apt refuses it; "
-            "bring the mirror up to date, or look at the node's clock"
+            f"repository {repository.name}: {mask(base)}/{name} was valid until {until} only, and the node's clock says "
+            f"{now:%a, %d %b %Y %H:%M:%S} UTC, so apt refuses it; bring the mirror up to date, or set the node's clock"
         )
-    return {"file": name, "date": fields.get("Date"), "valid_until": until}
+    return {"file": name, "date": date, "valid_until": until}
 
 
 def release_fields(text: str) -> dict[str, str]:

@@ -33,11 +33,13 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     kernel,
     kernel_log,
     kfd,
+    launch_access,
     leftovers,
     loader,
     memory_settings,
     modules,
     mounts,
+    mpi_build,
     network,
     numa,
     opt_rocm,
@@ -72,6 +74,8 @@ class Request(NamedTuple):
     spaces: Sequence[str] = ()
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
+    launch_user: str = ""
+    mpi_prefix: str = ""
     tools: bool = False
 
 
@@ -110,6 +114,7 @@ HELD_BY = {
     "rccl_libraries": (loader.CACHE, "/opt"),
     "kernel_log": (kernel_log.FILE,),
     "slurm": ("/etc",),
+    "launch": ("/etc/passwd",),
 }
 # Parts of the kernel's area that a tree may hold or not, each by its own folder.
 KERNEL_PARTS = {"kernel.headers": "/lib/modules", "kernel.next_release": "/boot", "kernel.next_cmdline": "/etc/default"}
@@ -123,6 +128,7 @@ LIVE = {
     "space": "free space is of the machine that runs this",
     "shm": "shared memory is of the machine that runs this",
     "services": "processes are of the machine that runs this",
+    "mpi": "no command is run for another root",
     "tools": "no command is run for another root",
 }
 
@@ -245,6 +251,8 @@ class _Builder:
             "rccl_libraries": self.area("rccl_libraries", lambda: loader.read_rccl_libraries(tree, request.venvs)),
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
+            "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
+            "mpi": self.area("mpi", lambda: mpi_build.read_mpi(tree, request.mpi_prefix, probe)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
         }
 

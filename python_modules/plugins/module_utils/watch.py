@@ -6,13 +6,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree, as_text, is_absent
 from ansible_collections.instinct.bringup.plugins.module_utils.users import LocalAccounts
 
 # Longer files are told by their hash alone.
-TEXT_BYTES = 64 * 1024
+TEXT_BYTES = 256 * 1024
 HASH_BYTES = 64 * 1024 * 1024
 
 Json = Dict[str, Any]
@@ -29,8 +29,24 @@ _NOTHING: Json = {
 
 
 def read_watched(tree: Tree, local: LocalAccounts, paths: Sequence[str]) -> Dict[str, Optional[Json]]:
-    """Return the snapshot's "watch". A last link is not followed; None with a problem where nothing can be told."""
-    return {path: _look(tree, local, path) for path in paths}
+    """Return the snapshot's "watch". A last link is not followed; None with a problem where nothing can be told.
+
+    A folder's name in a path may hold one *, such as /etc/systemd/system/*.service.d/x.conf: the files that are there
+    are told, under their own paths.
+    """
+    named = [path for path in paths if "*" not in path]
+    found = [path for pattern in paths if "*" in pattern for path in _matching(tree, pattern)]
+    return {path: _look(tree, local, path) for path in [*named, *found]}
+
+
+def _matching(tree: Tree, pattern: str) -> List[str]:
+    parent, _, rest = pattern.partition("*")
+    folder, _, prefix = parent.rpartition("/")
+    suffix, _, inner = rest.partition("/")
+    names = tree.list_folder("watch", folder, optional=True) or []
+    matching = [name for name in names if name.startswith(prefix) and name.endswith(suffix)]
+    paths = ["%s/%s/%s" % (folder, name, inner) for name in matching if len(name) >= len(prefix) + len(suffix)]
+    return [path for path in paths if os.path.lexists(tree.host_path(path, follow=False))]
 
 
 def _look(tree: Tree, local: LocalAccounts, path: str) -> Optional[Json]:

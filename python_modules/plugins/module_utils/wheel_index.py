@@ -40,11 +40,20 @@ class Interpreter(NamedTuple):
 
 def read_index(html: str) -> list[Wheel]:
     """Return the wheels that a project page links to, in its order. Other links are passed over."""
+    return [wheel for wheel in map(parse_link, links_of(html)) if wheel is not None]
+
+
+def links_of(html: str) -> list[str]:
+    """Return the links of a page that can be read as URLs, in its order."""
     parser = _Links()
     parser.feed(html)
     parser.close()
-    names = [unquote(urlsplit(link).path.rpartition("/")[2]) for link in parser.links if _is_path(link)]
-    return [wheel for wheel in map(parse_wheel, names) if wheel is not None]
+    return [link for link in parser.links if _is_path(link)]
+
+
+def parse_link(link: str) -> Wheel | None:
+    """Return the parts of the wheel that a link leads to, or None when it leads to something else."""
+    return parse_wheel(unquote(urlsplit(link).path.rpartition("/")[2]))
 
 
 def parse_wheel(name: str) -> Wheel | None:

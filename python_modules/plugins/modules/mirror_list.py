@@ -9,7 +9,8 @@ module: mirror_list
 short_description: List what a site must mirror for a profile, and check that a mirror has it
 description:
   - Reads the signed indexes of the repositories, and returns every package that the wanted ones need of them, with its
-    URL, size and SHA-256, the installer with its SHA-256, and the wheels of a lock.
+    URL, size and SHA-256, the installer with its SHA-256, and the files of the wheels of a lock. A mirror that holds these,
+    the key and RV(indexes) is enough.
   - With O(complete), asks for every file by HEAD and names those that do not answer.
   - Changes nothing. It runs where the repositories answer, on the controller as a rule.
 version_added: "0.1.0"
@@ -43,6 +44,9 @@ options:
     description: Text of the wheels' lock, in pip's form.
     type: str
     default: ""
+  wheel_index:
+    description: URL of the index that the wheels come from. Without it they are listed without their files.
+    type: str
   complete:
     description: Ask whether every file is there.
     type: bool
@@ -76,8 +80,18 @@ installer:
   description: URL and SHA-256 of the installer, null without one.
   returned: success
   type: dict
+indexes:
+  description: URLs of the key, of the signed indexes, and of the pages that name the wheels.
+  returned: success
+  type: list
+  elements: str
 wheels:
   description: Name, version and digests of each wheel of the lock.
+  returned: success
+  type: list
+  elements: dict
+wheel_files:
+  description: Every file of them, with package, version, url, and sha256 where the index says it.
   returned: success
   type: list
   elements: dict
@@ -101,11 +115,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import run_command
 from ansible_collections.instinct.bringup.plugins.module_utils.fetch import Fetcher, FetchError
 from ansible_collections.instinct.bringup.plugins.module_utils.mirror_list import (
+    INDEX,
     Package,
     closure,
     read_index,
     wheels_of,
 )
+from ansible_collections.instinct.bringup.plugins.module_utils.mirror_wheels import wheel_files
 from ansible_collections.instinct.bringup.plugins.module_utils.release_file import (
     Repository,
     RepositoryProblem,
@@ -127,6 +143,7 @@ def main() -> None:
             "packages": {"type": "dict", "required": True},
             "installer_url": {"type": "str"},
             "lock": {"type": "str", "default": ""},
+            "wheel_index": {"type": "str"},
             "complete": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 30},
         },
@@ -142,9 +159,12 @@ def _listed(params: Dict[str, Any]) -> Dict[str, Any]:
     fetcher, now = Fetcher(params["timeout"]), datetime.now(timezone.utc)
     key = fetch_key(params["key_url"], params["key_fingerprint"], fetcher.get, now)
     packages: List[Package] = []
+    indexes = [params["key_url"]]
     for item in params["repositories"]:
         probe_repository(Repository(**item), key, fetcher.get, run_command, now)
-        release = f"{item['url'].rstrip('/')}/dists/{item['suite']}/InRelease"
+        suite = f"{item['url'].rstrip('/')}/dists/{item['suite']}"
+        release = f"{suite}/InRelease"
+        indexes += [release, f"{suite}/{INDEX}"]
         text = fetcher.get(release, _LARGEST).body.decode("utf-8", "replace")
         packages += read_index(item["url"], item["suite"], text, lambda url: fetcher.get(url, _LARGEST).body)
     chosen, others, missing = closure(packages, params["packages"])
@@ -154,8 +174,12 @@ def _listed(params: Dict[str, Any]) -> Dict[str, Any]:
     if params["installer_url"]:
         digest = hashlib.sha256(fetcher.get(params["installer_url"], _LARGEST).body).hexdigest()
         installer = {"url": params["installer_url"], "sha256": digest}
+    wheels = wheels_of(params["lock"])
+    found, pages, lacking = wheel_files(params["wheel_index"], wheels if params["wheel_index"] else [], fetcher.get)
     if params["complete"]:
-        _complete(fetcher, chosen)
+        _complete(fetcher, [*(item.url for item in chosen), *(item["url"] for item in found)], lacking)
+    elif lacking:
+        raise RepositoryProblem("; ".join(lacking))
     return {
         "key": key.fingerprint,
         "files": [
@@ -163,16 +187,19 @@ def _listed(params: Dict[str, Any]) -> Dict[str, Any]:
             for item in chosen
         ],
         "installer": installer,
-        "wheels": wheels_of(params["lock"]),
+        "indexes": [*indexes, *pages],
+        "wheels": wheels,
+        "wheel_files": found,
         "from_distribution": others,
     }
 
 
-def _complete(fetcher: Fetcher, chosen: List[Package]) -> None:
-    problems = []
-    for item in chosen:
+def _complete(fetcher: Fetcher, urls: List[str], problems: List[str]) -> None:
+    """Ask for every file. RepositoryProblem names what lacks, with what was found to lack before."""
+    problems = list(problems)
+    for url in urls:
         try:
-            fetcher.head(item.url)
+            fetcher.head(url)
         except FetchError as error:
             problems.append(str(error))
     if problems:

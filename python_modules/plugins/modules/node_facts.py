@@ -64,6 +64,14 @@ options:
     type: list
     elements: str
     default: []
+  launch_user:
+    description: Name of the user who starts jobs, whose home and whose keys made by the role launch are wanted.
+    type: str
+    default: ""
+  mpi_prefix:
+    description: Folder of an Open MPI that is not the distribution's, which is asked what it was built with.
+    type: str
+    default: ""
   tools:
     description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
     type: bool
@@ -143,6 +151,8 @@ def main() -> None:
             "spaces": {"type": "list", "elements": "str", "default": []},
             "env_logs": {"type": "list", "elements": "str", "default": []},
             "leftovers": {"type": "list", "elements": "str", "default": []},
+            "launch_user": {"type": "str", "default": ""},
+            "mpi_prefix": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
         },
         supports_check_mode=True,

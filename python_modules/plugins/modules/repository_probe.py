@@ -12,7 +12,8 @@ description:
     The key must be the pinned one and not expired; the indexes must verify against it; the wheels must fit
     the interpreter.
   - Fails with one message that names every problem, with the URL, what was answered, what was wanted and what to do.
-  - The environment's proxy is used. A server that does not answer is asked once only.
+  - A repository is asked through the proxy of apt's configuration, everything else through the environment's. A message
+    names the proxy. A server that does not answer is asked once only.
 version_added: "0.1.0"
 author:
   - instinct-bringup contributors
@@ -165,10 +166,11 @@ import os
 import platform
 import re
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Callable
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.instinct.bringup.plugins.module_utils.apt_proxy import proxy_for, read_proxies
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import run_command
 from ansible_collections.instinct.bringup.plugins.module_utils.fetch import Fetcher, secrets_of
 from ansible_collections.instinct.bringup.plugins.module_utils.mirror_probe import (
@@ -220,12 +222,25 @@ def probe_all(params: dict[str, Any]) -> Probe:
     if params["key_url"]:
         now = datetime.now(timezone.utc)
         wanted = normal_fingerprint(params["key_fingerprint"])
-        probe = probe_repositories(params["key_url"], wanted, params["repositories"], fetcher, run_command, now, probe)
+        repositories, of_apt = params["repositories"], apt_fetchers(params["timeout"], fetcher)
+        probe = probe_repositories(params["key_url"], wanted, repositories, fetcher, of_apt, run_command, now, probe)
     probe = probe_urls(params["urls"], fetcher, probe)
     index = params["wheel_index"]
     if index:
         probe = probe_wheels(index["url"], index["wheels"], this_machine(index["tag"]), fetcher, probe)
     return probe
+
+
+def apt_fetchers(timeout: int, own: Fetcher) -> Callable[[str], Fetcher]:
+    """Return a function that gives a fetcher for a URL which goes the way that apt will go. One a proxy."""
+    proxies = read_proxies(run_command)
+    fetchers: dict[str | None, Fetcher] = {None: own}
+
+    def fetcher_of(url: str) -> Fetcher:
+        proxy = proxy_for(proxies, url)
+        return fetchers.setdefault(proxy, Fetcher(timeout, proxy, "apt's configuration"))
+
+    return fetcher_of
 
 
 def this_machine(tag: str) -> Interpreter:

@@ -90,6 +90,12 @@ options:
         type: list
         elements: str
         required: true
+  settles:
+    description:
+      - With check mode before a run that lets dpkg finish first, by M(instinct.bringup.package_settle). Packages beyond the
+        list that dpkg stopped in are then no reason to refuse.
+    type: bool
+    default: false
   run_id:
     description: The run's name. It names the manifest.
     type: str
@@ -195,6 +201,7 @@ ARGUMENTS: dict[str, Any] = {
     "dkms_trees": {"type": "list", "elements": "dict", "default": [], "options": _TREE},
     "trees": _NAMES,
     "wheels": {"type": "list", "elements": "dict", "default": [], "options": _WHEELS},
+    "settles": {"type": "bool", "default": False},
     "run_id": {"type": "str", "required": True},
     "manifest_dir": {"type": "path", "default": "/var/lib/instinct-bringup/manifests"},
 }

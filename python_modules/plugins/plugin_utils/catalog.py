@@ -95,6 +95,15 @@ class Catalog:
         return self._load(self.directory / "leftovers.yml")
 
     @property
+    def mpi(self) -> dict[str, t.Any]:
+        """Return what is built of Open MPI and UCX, and which UCX is for which ROCm."""
+        return self._load(self.directory / "mpi.yml")
+
+    def deepspeed(self, name: str) -> dict[str, t.Any]:
+        """Return a table about DeepSpeed: "pairs", "keys" or "advice"."""
+        return self._load(self.directory / "deepspeed" / f"{name}.yml")
+
+    @property
     def profile_options(self) -> dict[str, dict[str, t.Any]]:
         """Return the shared options of a profile, in the form of argument_specs."""
         options: dict[str, dict[str, t.Any]] = self._load(self.directory / "profile.yml")["options"]

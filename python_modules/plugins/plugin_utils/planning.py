@@ -16,6 +16,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.firmware_fields import minimum_problems
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.waivers import waiver_problems
+from ansible_collections.instinct.bringup.plugins.plugin_utils.fleet_peers import load_peers
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import PlanDict, build_plan
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import (
@@ -92,6 +93,7 @@ def plan_for_host(
         fleet=() if profile.problems else _fleet(action, task_vars, run_dir, profile),
         lock=None if profile.problems else read_lock(action, profile),
         local=str(action._play_context.connection) == "local",
+        peers={} if profile.problems else load_peers(action, task_vars, run_dir, profile),
     )
     return Planned(profile, ctx.catalog, seen, build_plan(ctx))
 

@@ -42,6 +42,7 @@ PACKAGES = {
 OTHERS = {
     "openmpi-bin": "4.1.2-2ubuntu1",
     "libopenmpi-dev": "4.1.2-2ubuntu1",
+    "pdsh": "2.31-3build2",
     "python3-venv": "3.10.6-1~22.04",
     "python3-packaging": "21.3-1",
     "linux-image-generic": "5.15.0.91.88",
@@ -198,6 +199,11 @@ def platform() -> Json:
         "rccl_libraries": {"system": None, "cached": [], "venvs": []},
         "kernel_log": {"whole": True, "events": [], "hives": {}, "vram": {}},
         "slurm": {"lines": []},
+        "launch": {
+            "user": "deploy", "home": "/home/deploy", "unsafe": [], "listening": [22], "ephemeral": [32768, 60999],
+            "authorized": [f"restrict ssh-ed25519 {'A' * 68} instinct-bringup-launch"],
+        },
+        "mpi": None,
         "tools": None,
     }  # fmt: skip
 
@@ -260,7 +266,8 @@ def _healthy(machine: str, options: str) -> Node:
 
 
 def _plan(profile: Profile, snapshot: Json) -> Json:
-    return build_plan(PlanContext("gpu01", "made-run", profile, default_catalog(), snapshot, (("gpu01", 8),), LOCK))
+    fleet = (("gpu01", len(snapshot["pci"]["gpus"])),)
+    return build_plan(PlanContext("gpu01", "made-run", profile, default_catalog(), snapshot, fleet, LOCK))
 
 
 def _absent() -> Json:

@@ -10,6 +10,7 @@ Keys:
     gpus.BDF.firmware.NAME=NUMBER        one firmware of one card
     xgmi.BDF+BDF=missing|routed          a bridge link: gone (PCIe remains), or two hops through a neighbour
     nics.BDF.FIELD=VALUE                 state (ACTIVE, DOWN), width, speed, numa_node
+    numa.NUMBER.cpus=LIST                the processors of a NUMA node, such as 0 or 0-7,64-71
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ V = TypeVar("V")
 _ADDRESS = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _GPU_KEY = re.compile(rf"^gpus\.({_ADDRESS})\.(\w+)(?:\.(\w+))?$")
 _NIC_KEY = re.compile(rf"^nics\.({_ADDRESS})\.(\w+)$")
+_NUMA_KEY = re.compile(r"^numa\.([0-9]+)\.cpus$")
+_CPU_LIST = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 _XGMI_KEY = re.compile(rf"^xgmi\.({_ADDRESS})\+({_ADDRESS})$")
 
 
@@ -50,6 +53,8 @@ def _apply_one(machine: Machine, key: str, value: str) -> None:
         _set_xgmi(machine, key, match.group(1), match.group(2), value)
     elif match := _NIC_KEY.match(key):
         _set_nic(machine, key, match.group(1), match.group(2), value)
+    elif match := _NUMA_KEY.match(key):
+        _set_cpus(machine, key, int(match.group(1)), value)
     elif key == "driver":
         machine.driver = _choice(key, value, {"none": False, "loaded": True})
     elif key == "driver_version":
@@ -62,7 +67,7 @@ def _apply_one(machine: Machine, key: str, value: str) -> None:
         raise MachineError(
             f"unknown key {key!r}: known are driver, driver_version, acs, cmdline, gpus.BDF.FIELD "
             f"({', '.join(sorted(GPU_FIELDS))}, firmware.NAME, present), xgmi.BDF+BDF, "
-            f"nics.BDF.FIELD ({', '.join(sorted(NIC_FIELDS))}); BDF is like 0000:63:00.0"
+            f"nics.BDF.FIELD ({', '.join(sorted(NIC_FIELDS))}), numa.NUMBER.cpus; BDF is like 0000:63:00.0"
         )
 
 
@@ -95,6 +100,14 @@ def _set_nic(machine: Machine, key: str, bdf: str, name: str, value: str) -> Non
             NIC_FIELDS[name](nic, key, value)
             return
     raise MachineError(f"{machine.name} has no NIC at {bdf}: it has {', '.join(n.bdf for n in machine.nics)}")
+
+
+def _set_cpus(machine: Machine, key: str, number: int, value: str) -> None:
+    if number >= len(machine.numa):
+        raise MachineError(f"{key}: {machine.name} has {len(machine.numa)} NUMA nodes, counted from 0")
+    if not _CPU_LIST.fullmatch(value):
+        raise MachineError(f"{key}: {value!r} is no list of processors such as 0-7,64-71")
+    machine.numa[number].cpus = value
 
 
 def _choice(key: str, value: str, known: dict[str, V]) -> V:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import os
+import re
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +19,8 @@ USER_ID = "instinct-bringup lab (simulated vendor mirror) <lab@mirror.lab>"
 FOREIGN_ID = "instinct-bringup lab (a key nobody trusts) <foreign@mirror.lab>"
 
 # What the suites can be made to carry. `expired` is validly signed but its Valid-Until has passed; `foreign` is signed
-# by a key that no node has.
-VARIANTS = ("signed", "unsigned", "expired", "foreign")
+# by a key that no node has; `future` is validly signed but dated days ahead, as a node sees it whose clock is behind.
+VARIANTS = ("signed", "unsigned", "expired", "foreign", "future")
 
 _RECORD = "signatures"
 
@@ -80,6 +82,9 @@ def _sign(root: Path, suites: list[str], keys: Path, variant: str) -> None:
             if variant == "expired":
                 day = email.utils.formatdate(EPOCH + 86400, usegmt=True).replace("GMT", "UTC").encode()
                 text = text.replace(b"\nArchitectures:", b"\nValid-Until: " + day + b"\nArchitectures:", 1)
+            if variant == "future":
+                day = email.utils.formatdate(time.time() + 5 * 86400, usegmt=True).replace("GMT", "UTC").encode()
+                text = re.sub(rb"\nDate: [^\n]*", b"\nDate: " + day, text, count=1)
             _replace(root / suite / "InRelease", _gpg(home, "--clearsign", stdin=text))
             _replace(root / suite / "Release.gpg", _gpg(home, "--armor", "--detach-sign", stdin=text))
 

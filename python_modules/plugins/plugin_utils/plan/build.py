@@ -7,33 +7,42 @@ import dataclasses
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed_config import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError, ConfigRefused
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    interrupted_runs,
+    waited_notes,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
     plan_kernel_tuning,
     tuning_paths,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import plan_purge, purge_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import mpi_paths, mpi_refusals, plan_mpi
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.preflight import plan_preflight
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
+    plan_purge,
+    purge_refusals,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
-    index_url,
-    lock_pins,
     plan_pytorch,
     pytorch_refusals,
+    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.refusals import (
     change_refusals,
+    folder_refusals,
     gpu_users,
-    interrupted_runs,
     node_refusals,
+    only_refusals,
     profile_refusals,
     value_refusal,
 )
@@ -41,16 +50,15 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     LD_CONF,
     PATH_PROFILE,
     UDEV_RULES,
-    fingerprint,
     plan_rocm,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 # The order in which roles are planned. playbooks/tasks/apply.yml has the order in which they are applied.
-ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed")
+ROLES = ("rocm_purge", "rocm", "mpi", "pytorch", "kernel_tuning", "rccl", "deepspeed", "launch")
 # Roles that only render files.
-RENDERED = ("rccl", "deepspeed")
+RENDERED = ("rccl", "deepspeed", "launch")
 # Kinds of change that download something.
 _FETCHED = ("package", "wheel", "venv")
 # Kinds of change under which a job on the GPUs would lose its driver or its libraries.
@@ -70,9 +78,12 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
-        *(f"{deepspeed}/{name}" for name in ("zero2.json", "zero3.json", "hostfile")),
+        *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
+        *launch_paths(profile),
+        *mpi_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
     ]
@@ -102,9 +113,12 @@ def build_plan(ctx: PlanContext) -> PlanDict:
             plan_mpi(ctx),
             plan_pytorch(ctx),
             plan_kernel_tuning(ctx),
-            plan_rccl(ctx),
+            rccl_step := plan_rccl(ctx),
             plan_deepspeed(ctx),
+            plan_launch(ctx, rccl_step),
         ]
+    except ConfigRefused as error:
+        return _plan(ctx, refusals=[Refusal(*reason) for reason in error.reasons])
     except (ProfileError, ConfigError) as error:
         return _plan(ctx, refusals=[value_refusal("a rendered file", str(error), "values that the file can hold")])
     wanted = [step for step in steps if step is not None]
@@ -115,11 +129,13 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     changed = [step for step in chosen if step.changes]
     fetching = {step.role for step in changed if any(change.kind in _FETCHED for change in step.changes)}
     reboot = _reboot(ctx, only)
-    refusals = [*_only_refusals(only), *purge_refusals(ctx, purge), *_folder_refusals(ctx, changed)]
+    refusals = [*only_refusals(only, ROLES), *purge_refusals(ctx, purge), *folder_refusals(ctx, changed)]
     if changed:
-        refusals += change_refusals(ctx, fetching)
+        refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
+    if any(step.role == "mpi" and step.inputs["build"] for step in changed):
+        refusals += mpi_refusals(ctx)
     if changed and (not only or "pytorch" in only):
         refusals += pytorch_refusals(ctx)
     if refusals:
@@ -127,36 +143,6 @@ def build_plan(ctx: PlanContext) -> PlanDict:
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
     ordered = _with_frame(ctx, chosen, changed, reboot) if asked and not refusals else []
     return _plan(ctx, refusals=refusals, steps=ordered, wanted=wanted, kept=kept, reboot=reboot)
-
-
-def _only_refusals(only: list[str]) -> list[Refusal]:
-    return [
-        Refusal(
-            "profile.only",
-            "bringup_only",
-            f"role {role!r}",
-            "one of " + ", ".join(ROLES),
-            "name a role that the plan can apply",
-        )
-        for role in only
-        if role not in ROLES
-    ]
-
-
-def _folder_refusals(ctx: PlanContext, changed: list[Step]) -> list[Refusal]:
-    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
-    return [
-        Refusal(
-            "file.folder",
-            file.path,
-            "a folder is there",
-            "a regular file, or nothing",
-            f"look into {file.path} and move it away",
-        )
-        for step in changed
-        for file in step.files
-        if (ctx.watched(file.path) or {}).get("type") == "directory"
-    ]
 
 
 def _disturbs_jobs(changed: list[Step]) -> bool:
@@ -178,7 +164,7 @@ def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboo
 
     What is rendered comes after the reboot: it is made from what the new driver shows.
     """
-    frame = [_preflight(ctx, changed)] if changed or interrupted_runs(ctx) else []
+    frame = [plan_preflight(ctx, changed)] if changed or interrupted_runs(ctx) else []
     frame += [step for step in chosen if step.role not in RENDERED]
     if reboot["needed"] and reboot["allowed"]:
         changes = tuple(
@@ -186,70 +172,6 @@ def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboo
         )
         frame.append(Step("reboot", changes, {}))
     return frame + [step for step in chosen if step.role in RENDERED]
-
-
-def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
-    """Return the probe of what the steps will fetch: only what they fetch is asked for."""
-    by_role = {step.role: step for step in changed}
-    probe: dict[str, t.Any] = {
-        "repositories": [],
-        "urls": [],
-        "wheel_index": None,
-        "timeout": ctx.profile["preflight_timeout"],
-    }
-    changes = []
-    if {"rocm", "rocm_purge"} & set(by_role):
-        probe["key_url"], probe["key_fingerprint"] = repositories.key_url(ctx), fingerprint(ctx)
-        probe["repositories"] = [
-            {"name": "ROCm", "url": repositories.apt_url(ctx), "suite": ctx.codename},
-            {"name": "amdgpu driver", "url": repositories.driver_url(ctx), "suite": ctx.codename},
-        ]
-        changes.append(_probe_change("repositories and their signatures", repositories.apt_url(ctx)))
-        if ctx.profile["rocm_method"] == "amdgpu_install":
-            probe["urls"] = [
-                {
-                    "name": "amdgpu-install",
-                    "url": repositories.installer_url(ctx),
-                    "sha256": ctx.profile["rocm_installer_sha256"],
-                }
-            ]
-    wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
-    if ctx.profile["pytorch_wheelhouse"]:
-        # The controller fetches them, once for all nodes; a node need not reach the index at all.
-        wheels = []
-    if wheels:
-        pins = lock_pins(ctx.lock or "")
-        probe["wheel_index"] = {
-            "url": index_url(ctx),
-            "tag": ctx.area("python").get("tag"),
-            "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
-        }
-        changes.append(_probe_change("wheels for this Python", index_url(ctx)))
-    interrupted = interrupted_runs(ctx)
-    changes += [
-        Change("journal", run, "interrupted", "finished by this run", "what it left half-done is finished first")
-        for run in interrupted
-    ]
-    packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
-    purge = by_role.get("rocm_purge")
-    if purge and purge.inputs["packages"]:
-        subject = "the package manager's simulation of the purge"
-        changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
-    inputs = {
-        # What the module takes; the folder of the run is the role's own.
-        "purge": {key: value for key, value in purge.inputs.items() if key != "run_dir"} if purge else None,
-        "keep": keep_inputs(ctx, changed),
-        "probe": probe if probe["repositories"] or wheels else None,
-        "settle": bool(interrupted) or any(row["status"][1:2] not in ("i", "c", "n") for row in ctx.packages.values()),
-        "going": purge.inputs["packages"] if purge else [],
-        "closes": interrupted,
-        "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
-    }
-    return Step("preflight", tuple(changes), inputs)
-
-
-def _probe_change(subject: str, url: str) -> Change:
-    return Change("probe", subject, "not asked", "answers and verifies", f"{url}, before anything is changed")
 
 
 def _adoption(ctx: PlanContext, installed: list[str]) -> list[str]:
@@ -269,6 +191,7 @@ def _plan(
     reboot: dict[str, t.Any] | None = None,
 ) -> PlanDict:
     rocm = next((step for step in wanted if step.role == "rocm"), None)
+    launch = next((step for step in wanted if step.role == "launch"), None)
     adopted = _adoption(ctx, rocm.inputs["hold"]["names"]) if rocm and rocm.changes else []
     return {
         "schema": 1,
@@ -284,10 +207,16 @@ def _plan(
             }
             for step in steps
         ],
-        "notes": [*adopted, *(printable(note) for step in wanted for note in step.notes)],
+        "notes": [
+            *map(printable, waited_notes(ctx)),
+            *adopted,
+            *(printable(note) for step in wanted for note in step.notes),
+        ],
         "kept": [printable(entry) for entry in kept],
         "reboot": reboot or {"needed": False, "allowed": False, "reasons": [], "local": ctx.local, "partly": False},
         "files": [{**dataclasses.asdict(file), "role": step.role} for step in wanted for file in step.files],
         "packages": {name: version for step in wanted for name, version in step.packages.items()},
         "holds": rocm.inputs["hold"]["names"] if rocm else [],
+        # What is expected of a job, None on a host that no job runs on.
+        "launch": launch.inputs["model"] if launch else None,
     }

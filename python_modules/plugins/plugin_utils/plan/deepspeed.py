@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils import deepspeed_config
+from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import hostfile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import plan_configs
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
 _KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
@@ -15,24 +18,19 @@ _KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
 def plan_deepspeed(ctx: PlanContext) -> Step:
     """Return the step of role deepspeed. A host whose GPUs nobody counted is left out, and named.
 
-    :raises ConfigError: an option or a host's name cannot be rendered.
+    :raises ConfigError: an option or a host's name cannot be rendered, or plan_configs refuses.
     """
     directory = str(ctx.profile["deepspeed_directory"])
-    zero2, zero3 = deepspeed_config.zero2(ctx.profile), deepspeed_config.zero3(ctx.profile)
-    hostfile, notes = _hostfile(ctx, f"{directory}/hostfile")
-    files = [
-        ManagedFile(
-            f"{directory}/zero2.json", deepspeed_config.as_json(zero2), "ZeRO-2: optimizer and gradients are split"
-        ),
-        ManagedFile(f"{directory}/zero3.json", deepspeed_config.as_json(zero3), "ZeRO-3: parameters are split too"),
-        ManagedFile(f"{directory}/hostfile", hostfile, "one line a node, slots are its GPUs"),
-    ]
+    entries, notes = hostfile_entries(ctx, f"{directory}/hostfile")
+    configs = plan_configs(ctx, dict(entries))
+    hosts = ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs")
+    files = [*configs.files, hosts]
     inputs = {"files": [file.as_input() for file in files]}
-    return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=tuple(notes))
+    return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=(*notes, *configs.notes))
 
 
-def _hostfile(ctx: PlanContext, path: str) -> tuple[str, list[str]]:
-    """Return the hostfile and why hosts are not in it.
+def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the hosts of a job with their slots, in the order of their ranks, and why others are none of them.
 
     A host that this run did not look at keeps what the node's file says of it: a run with --limit must
     not shrink a cluster. A host that cannot stand in the file is left out here and refused on its own.
@@ -42,9 +40,9 @@ def _hostfile(ctx: PlanContext, path: str) -> tuple[str, list[str]]:
     for host, seen in ctx.fleet:
         count = seen if seen is not None else int(known.get(host, 0))
         try:
-            deepspeed_config.hostfile([(host, count)])
+            hostfile([(host, count)])
             entries.append((host, count))
-        except deepspeed_config.ConfigError as error:
+        except ConfigError as error:
             reason = "set gpu_count for it, or let it answer" if count == 0 else str(error)
             notes.append(f"{host} is not in the hostfile: {reason}")
-    return deepspeed_config.hostfile(entries), notes
+    return sorted(entries, key=lambda entry: natural_key(entry[0])), notes

@@ -9,6 +9,8 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
 
+# Packages that build AMD's driver with dkms.
+_DRIVERS = ("amdgpu-dkms", "rock-dkms")
 # Names of certificates that dkms or shim make for modules that are built on the machine.
 _OWN_KEYS = ("Secure Boot Module Signature key", "DKMS module signing key")
 
@@ -143,6 +145,24 @@ def kernel_notes(ctx: PlanContext) -> list[str]:
     for lock in ctx.area("apt").get("locks") or []:
         notes.append(f"{lock['path']} is held by {lock['name']} (pid {lock['pid']}): the run waits up to 600 s for it")
     return notes
+
+
+def victims(ctx: PlanContext, going: t.Collection[str]) -> list[str]:
+    """Return the kernel packages that are not configured because a driver that goes does not build.
+
+    dkms fails them from their own hooks, so dpkg cannot finish them before that driver is gone, and can at once after it.
+    going: packages that the purge removes.
+    """
+    if not any(name in going for name in _DRIVERS):
+        return []
+    patterns = [str(pattern) for pattern in ctx.distribution["kernel_packages"]]
+    return sorted(
+        name
+        for name, row in ctx.packages.items()
+        if row["status"][1:2] in ("F", "U")
+        and row["status"][2:3] != "R"
+        and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    )
 
 
 def meta_packages(ctx: PlanContext) -> list[str]:

@@ -16,6 +16,8 @@ GRUB = "/etc/default/grub.d/99-instinct-bringup.cfg"
 # After a tuning service's 99-*.conf, which would win otherwise.
 SYSCTL = "/etc/sysctl.d/99-zz-instinct-bringup.conf"
 LIMITS = "/etc/security/limits.d/99-instinct-bringup.conf"
+# What update-grub makes of the settings, and what a boot reads.
+GRUB_MENU = "/boot/grub/grub.cfg"
 SCRIPT = "/usr/local/sbin/instinct-bringup-tuning"
 UNIT = "/etc/systemd/system/instinct-bringup-tuning.service"
 ENABLED = "/etc/systemd/system/multi-user.target.wants/instinct-bringup-tuning.service"
@@ -26,9 +28,9 @@ _SERVICE = re.compile(r"[A-Za-z0-9_@.-]+")
 
 
 def tuning_paths(profile: Profile) -> list[str]:
-    """Return the files that the role may manage."""
+    """Return the files that the role may manage. The drop-ins of services that a site has named before are found by a *."""
     drop_ins = [_drop_in(str(name)) for name in profile["kernel_tuning_memlock_services"]]
-    return [GRUB, SYSCTL, LIMITS, SCRIPT, UNIT, ENABLED, *drop_ins]
+    return [GRUB, SYSCTL, LIMITS, SCRIPT, UNIT, ENABLED, *drop_ins, _drop_in("*")]
 
 
 def live_paths(profile: Profile) -> list[str]:
@@ -76,10 +78,11 @@ def plan_kernel_tuning(ctx: PlanContext) -> Step:
     files = _files(ctx)
     paths = {file.path for file in files}
     unit = UNIT in paths
-    absent = [path for path in tuning_paths(ctx.profile) if path not in paths and path != ENABLED]
+    absent = [path for path in (GRUB, SYSCTL, LIMITS, SCRIPT, UNIT, *_drop_ins_there(ctx)) if path not in paths]
     changes = ctx.file_changes(files)
     changes += [change for path in absent if (change := absent_change(path, ctx.watched(path), "no longer asked for"))]
     written = {change.subject for change in changes}
+    changes += _boot_loader_change(ctx, paths)
     live = _live_changes(ctx)
     changes += live
     enabled = (ctx.watched(ENABLED) or {}).get("type") == "link"
@@ -89,7 +92,7 @@ def plan_kernel_tuning(ctx: PlanContext) -> Step:
     inputs = {
         "files": [file.as_input() for file in files],
         "absent": [*absent, *([] if unit else [ENABLED])],
-        "grub": GRUB in written,
+        "grub": bool({GRUB, GRUB_MENU} & {change.subject for change in changes}),
         "sysctl": SYSCTL in paths and (SYSCTL in written or any(change.kind == "sysctl" for change in live)),
         "unit": {
             "wanted": unit,
@@ -167,6 +170,23 @@ def _live_changes(ctx: PlanContext) -> list[Change]:
         reason = "kernel_tuning_transparent_hugepage"
         changes.append(Change("live", HUGE_PAGES, seen.strip() or "not known", pages, reason))
     return changes
+
+
+def _boot_loader_change(ctx: PlanContext, wanted: t.Collection[str]) -> list[Change]:
+    """Return that the boot loader's own file lacks what the settings say: without it a reboot would bring nothing."""
+    seen = ctx.area("kernel").get("boot_cmdline")
+    # Where there is no such file another boot loader starts the node, or nobody may read it.
+    missing = missing_parameters(ctx, str(seen)) if seen is not None and GRUB in wanted else []
+    if not missing:
+        return []
+    reason = "kernel_tuning_boot_parameters: the next boot starts what is in there"
+    return [Change("boot", GRUB_MENU, f"without {' '.join(missing)}", "made anew by update-grub", reason)]
+
+
+def _drop_ins_there(ctx: PlanContext) -> list[str]:
+    """Return the drop-ins of ours that the node has, whatever services the profile names now."""
+    prefix, suffix = _drop_in("*").split("*")
+    return sorted(path for path in ctx.area("watch") if path.startswith(prefix) and path.endswith(suffix))
 
 
 def _fresh_limits(ctx: PlanContext, written: t.Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ import functools
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.peers import Peer
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile, file_change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies, families_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
@@ -41,6 +42,7 @@ class PlanContext:
     """Give the plan its inputs. Nothing else is read: the plan is a function of these.
 
     fleet: host names and GPU counts for the hostfile, None where nobody knows the count.
+    peers: what the other hosts of a job showed in this run, by host; empty where no option asks for it.
     run_dir: folder of the run on the controller. lock: text of the wheels' lock file, None when the site named none.
     local: the node is the controller itself, which cannot reboot itself and go on.
     """
@@ -53,6 +55,7 @@ class PlanContext:
     fleet: tuple[tuple[str, int | None], ...] = ()
     lock: str | None = None
     local: bool = False
+    peers: t.Mapping[str, Peer] = dataclasses.field(default_factory=dict)
 
     @property
     def run_id(self) -> str:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import Vendor
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import plan_apt
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_list import PurgeList
@@ -41,8 +44,21 @@ def plan_purge(ctx: PlanContext) -> tuple[Step, list[dict[str, str]]]:
         "run_id": ctx.run_id,
         "run_dir": ctx.run_dir,
     }
-    step = Step("rocm_purge", tuple(purge.changes), inputs)
+    notes = [
+        f"{name} ({ctx.packages[name]['status'].strip()}): the build of the driver that goes has left it so; "
+        "it is configured once that driver is gone"
+        for name in victims(ctx, names.get("package", []))
+    ]
+    step = Step("rocm_purge", tuple(purge.changes), inputs, notes=tuple(notes))
     return step, [{"subject": subject, "reason": reason} for subject, reason in purge.kept]
+
+
+def simulation_inputs(step: Step, settles: bool) -> dict[str, t.Any]:
+    """Return what the module takes before anything is changed; the folder of the run is the role's own.
+
+    settles: dpkg is let finish between this and the purge.
+    """
+    return {**{key: value for key, value in step.inputs.items() if key != "run_dir"}, "settles": settles}
 
 
 def purge_refusals(ctx: PlanContext, step: Step) -> list[Refusal]:

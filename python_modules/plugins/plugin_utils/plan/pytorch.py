@@ -11,6 +11,8 @@ import urllib.parse
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
 
+# Below the venv, since /tmp is often too small for the wheels. What a run that was cut leaves there may be gigabytes.
+_SCRATCH = ".scratch"
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 
@@ -31,6 +33,11 @@ def index_url(ctx: PlanContext) -> str:
     return given.rstrip("/") if given else f"{base}/{ctx.release['torch']['index_tag']}"
 
 
+def scratch_path(venv: str) -> str:
+    """Return the folder of what only an installation needs: wheels on their way, and pip's own temporary files."""
+    return f"{venv}/{_SCRATCH}"
+
+
 def plan_pytorch(ctx: PlanContext) -> Step:
     """Return the step of role pytorch."""
     venv = str(ctx.profile["pytorch_venv"])
@@ -45,6 +52,9 @@ def plan_pytorch(ctx: PlanContext) -> Step:
     wheels = _wheel_changes(seen, pins)
     damaged = _damaged(seen, {change.subject for change in wheels}, pins)
     changes += [*wheels, *damaged]
+    scratch = scratch_path(venv)
+    if (ctx.watched(scratch) or {}).get("type", "absent") != "absent":
+        changes.append(Change("scratch", scratch, "present", "absent", "a run that was cut left it"))
     packages = list(ctx.distribution["venv_packages"])
     changes += [
         Change("package", name, "not installed", "the distribution's", "what makes a venv and its pip")
@@ -54,6 +64,7 @@ def plan_pytorch(ctx: PlanContext) -> Step:
         "venv": venv,
         "files": [file.as_input() for file in files],
         "lock": f"{venv}/requirements.lock",
+        "scratch": scratch,
         "source": _source(ctx, venv),
         "wheelhouse": _wheelhouse(ctx, venv, lock) if wheels or damaged else None,
         "packages": packages,
@@ -75,7 +86,7 @@ def _index_arguments(ctx: PlanContext) -> list[str]:
 def _source(ctx: PlanContext, venv: str) -> str:
     """Return where pip on the node finds the wheels: in the one index, or in what the controller has copied."""
     if ctx.profile["pytorch_wheelhouse"]:
-        return f"--no-index --find-links {venv}/wheelhouse"
+        return f"--no-index --find-links {scratch_path(venv)}/wheelhouse"
     return " ".join(_index_arguments(ctx))
 
 
@@ -92,7 +103,7 @@ def _wheelhouse(ctx: PlanContext, venv: str, lock: str) -> dict[str, t.Any] | No
         "folder": f"{ctx.profile['pytorch_wheelhouse']}/{digest}",
         "lock": lock,
         "arguments": [*_index_arguments(ctx), "--python-version", f"{tag[2:3]}.{tag[3:]}", "--implementation", "cp"],
-        "dest": f"{venv}/wheelhouse",
+        "dest": f"{scratch_path(venv)}/wheelhouse",
     }
 
 
@@ -175,7 +186,7 @@ def _repair_file(venv: str, lock: str, names: t.Collection[str]) -> dict[str, st
     """Return the part of the lock that names only these, as a file that the role needs for one call of pip."""
     logical = lock.replace("\\\n", " ").splitlines()
     lines = [line for line in logical if (found := _PIN.match(line)) and normalize(found["name"]) in names]
-    return ManagedFile(f"{venv}/.repair.lock", "\n".join(lines) + "\n", "for one call of pip").as_input()
+    return ManagedFile(f"{scratch_path(venv)}/repair.lock", "\n".join(lines) + "\n", "for one call of pip").as_input()
 
 
 def _wheel_changes(seen: dict[str, t.Any] | None, pins: dict[str, str]) -> list[Change]:

@@ -9,12 +9,16 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog, UnknownEntry
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
+    busy_refusals,
+    interrupted_runs,
+    unfinished_packages,
+)
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import kernel_refusals, victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import tuning_refusals
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import space_refusals
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
-
-GIB = 1024**3
 
 
 def value_refusal(option: str, seen: str, wanted: str) -> Refusal:
@@ -195,14 +199,14 @@ def _gpu_refusals(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def change_refusals(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
-    """Return what stands against changing packages or the driver on the node now."""
-    refusals = _gpu_count(ctx)
+def change_refusals(ctx: PlanContext, roles: t.Collection[str], going: t.Collection[str]) -> list[Refusal]:
+    """Return what stands against changing packages or the driver on the node now. going: what the purge removes."""
+    refusals = [*_gpu_count(ctx), *busy_refusals(ctx)]
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
     if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
-        refusals += _unfinished_packages(ctx)
-    refusals += _space(ctx, roles)
+        refusals += _unfinished_packages(ctx, going)
+    refusals += space_refusals(ctx, roles)
     return refusals
 
 
@@ -241,20 +245,16 @@ def gpu_users(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def interrupted_runs(ctx: PlanContext) -> list[str]:
-    """Return the runs that have begun on the node and not finished."""
-    return [str(run["run"]) for run in ctx.area("journal").get("runs") or [] if run["state"] == "begun"]
-
-
-def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
+def _unfinished_packages(ctx: PlanContext, going: t.Collection[str]) -> list[Refusal]:
     # A run that was interrupted had begun on a node where everything was whole, or it would have been refused:
     # whatever is half-done now is what its own transaction brought.
     if interrupted_runs(ctx):
         return []
+    mended = victims(ctx, going)
     foreign = sorted(
-        f"{name} ({row['status'].strip()})"
-        for name, row in ctx.packages.items()
-        if row["status"][1:2] not in ("i", "c", "n") and not ctx.families.is_family_name(name)
+        f"{name} ({status.strip()})"
+        for name, status in unfinished_packages(ctx).items()
+        if not ctx.families.is_family_name(name) and name not in mended
     )
     if not foreign:
         return []
@@ -269,24 +269,32 @@ def _unfinished_packages(ctx: PlanContext) -> list[Refusal]:
     ]
 
 
-def _space(ctx: PlanContext, roles: t.Collection[str]) -> list[Refusal]:
-    needs = []
-    if "rocm" in roles:
-        needs.append(("/opt", int(ctx.profile["preflight_rocm_space_gib"])))
-    if "pytorch" in roles:
-        needs.append((str(ctx.profile["pytorch_venv"]), int(ctx.profile["preflight_pytorch_space_gib"])))
-    space = ctx.area("space")
-    refusals = []
-    for path, gib in needs:
-        free = (space.get(path) or {}).get("free_bytes")
-        if free is not None and free < gib * GIB:
-            refusals.append(
-                Refusal(
-                    "space",
-                    path,
-                    f"{free / GIB:.1f} GiB free",
-                    f"{gib} GiB",
-                    "make room, or lower preflight_rocm_space_gib or preflight_pytorch_space_gib if you know better",
-                )
-            )
-    return refusals
+def only_refusals(only: t.Iterable[str], roles: t.Sequence[str]) -> list[Refusal]:
+    """Return the refusals of names in bringup_only that no step has. roles: those of the plan."""
+    return [
+        Refusal(
+            "profile.only",
+            "bringup_only",
+            f"role {role!r}",
+            "one of " + ", ".join(roles),
+            "name a role that the plan can apply",
+        )
+        for role in only
+        if role not in roles
+    ]
+
+
+def folder_refusals(ctx: PlanContext, changed: t.Iterable[Step]) -> list[Refusal]:
+    """Refuse to write a file where a folder is: what is in it is not ours to remove."""
+    return [
+        Refusal(
+            "file.folder",
+            file.path,
+            "a folder is there",
+            "a regular file, or nothing",
+            f"look into {file.path} and move it away",
+        )
+        for step in changed
+        for file in step.files
+        if (ctx.watched(file.path) or {}).get("type") == "directory"
+    ]

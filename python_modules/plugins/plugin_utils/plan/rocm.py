@@ -63,6 +63,7 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         Change("member", user, "not in " + ", ".join(groups), "in " + ", ".join(groups), "/dev/kfd belongs to render")
         for user, groups in members.items()
     ]
+    packages = [f"{name}={version}" for name, version in wanted.items() if name != "amdgpu-install"]
     inputs = {
         "key": {"path": repositories.KEYRING_PATH, "url": repositories.key_url(ctx), "fingerprint": fingerprint(ctx)},
         "pin": repositories.pin_file().as_input(),
@@ -78,7 +79,12 @@ def plan_rocm(ctx: PlanContext, going: frozenset[str]) -> Step:
         "usecases": _usecases(ctx),
         "headers": headers,
         "missing": [name for name in missing if name != "amdgpu-install"],
-        "packages": [f"{name}={version}" for name, version in wanted.items() if name != "amdgpu-install"],
+        "packages": packages,
+        "simulate": {
+            "packages": [*packages, *headers],
+            "sources": [repositories.apt_url(ctx), repositories.driver_url(ctx)],
+            "held": sorted({*hold_names(ctx, going), *(ctx.area("journal").get("holds") or [])}),
+        },
         "hold": {"names": sorted({*hold_names(ctx, going), *kernel_holds(ctx)}), "versions": hold_versions(ctx)},
         "members": members,
         "link": {"path": tree_path(ctx), "priority": int(release_number(ctx))} if link else None,

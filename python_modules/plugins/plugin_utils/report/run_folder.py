@@ -103,6 +103,23 @@ def write_node(run_dir: pathlib.Path, host: str, changes: c.Mapping[str, t.Any])
     return record
 
 
+def was_cut_before_reboot(run_dir: pathlib.Path, host: str) -> bool:
+    """Say whether the host's last run before this one was cut with a reboot in its plan: it may be rebooting now."""
+    for path in sorted(run_dir.parent.iterdir(), reverse=True):
+        record = read_node(path, host)
+        if path.is_symlink() or path.name == run_dir.name or record["plan"] is None:
+            continue
+        try:
+            info = read_json(path / "run.json")
+        except (OSError, ValueError):
+            continue
+        if info.get("verb") != "site" or info.get("check_mode"):
+            continue
+        steps = record["plan"].get("steps") or []
+        return not info.get("finished") and not record["verdict"] and any(step["role"] == "reboot" for step in steps)
+    return False
+
+
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
     """Hold a run's folder. info: what run.json said when it was opened."""

@@ -84,6 +84,17 @@ def test_a_failed_step_is_an_apply_that_failed_and_no_argument_is_kept(callback:
         assert path.is_dir() or "secret" not in path.read_text()
 
 
+def test_of_a_failed_command_its_last_words_are_told(callback: CallbackModule, run_dir: Path) -> None:
+    callback.v2_runner_on_ok(result("a", "instinct.bringup.plan", {}))
+    said = "".join(f"line {number}\n" for number in range(20)) + "E: You don't have enough free space in /var\n\n"
+    data = {"msg": "non-zero return code", "rc": 100, "stderr": said, "cmd": ["apt-get", "--secret"]}
+    callback.v2_runner_on_failed(result("a", "ansible.builtin.command", data, "rocm : Install"))
+    callback.v2_playbook_on_stats(None)
+    reason = json.loads((run_dir / "results.json").read_text())["nodes"]["a"]["reason"]
+    assert reason.startswith("rocm : Install: exit 100 / line 15")
+    assert reason.endswith("E: You don't have enough free space in /var")
+
+
 def test_of_a_loop_the_failed_item_is_told(callback: CallbackModule, run_dir: Path) -> None:
     callback.v2_runner_on_ok(result("a", "instinct.bringup.plan", {}))
     items = [{"msg": "fine"}, {"failed": True, "msg": "the second one"}, "squashed"]

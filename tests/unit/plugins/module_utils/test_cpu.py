@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ansible_collections.instinct.bringup.plugins.module_utils import cpu
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
@@ -50,11 +52,31 @@ def test_nothing_to_read_is_none_and_a_problem(plant: Plant) -> None:
 
 def test_memory_is_in_bytes(plant: Plant) -> None:
     assert cpu.read_memory(plant({"/proc/meminfo": "MemFree: 1 kB\nMemTotal:  527597108 kB\n"})) == {
-        "total_bytes": 527597108 * 1024
+        "total_bytes": 527597108 * 1024,
+        "group_limit_bytes": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        pytest.param({"/sys/fs/cgroup/memory.max": "137438953472\n"}, 137438953472, id="container"),
+        pytest.param({"/sys/fs/cgroup/memory.max": "max\n"}, None, id="no-limit"),
+        pytest.param(
+            {"/sys/fs/cgroup/memory.max": "2000\n", "/sys/fs/cgroup/user.slice/memory.max": "1000\n"}, 1000, id="least"
+        ),
+        pytest.param(
+            {"/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, None, id="first-no-limit"
+        ),
+        pytest.param({"/sys/fs/cgroup/memory/memory.limit_in_bytes": "4096\n"}, 4096, id="first"),
+        pytest.param({"/sys/fs/cgroup/memory.max": "lots\n"}, None, id="odd"),
+    ],
+)
+def test_the_least_limit_of_the_groups_of_jobs(plant: Plant, files: dict[str, str], limit: int | None) -> None:
+    assert cpu.read_memory(plant({"/proc/meminfo": "MemTotal: 1 kB\n", **files}))["group_limit_bytes"] == limit
 
 
 def test_memory_that_is_not_told(plant: Plant) -> None:
     tree = plant({"/proc/meminfo": "MemTotal: lots\n"})
-    assert cpu.read_memory(tree) == {"total_bytes": None}
+    assert cpu.read_memory(tree) == {"total_bytes": None, "group_limit_bytes": None}
     assert tree.problems()[0]["message"] == "no MemTotal in it"

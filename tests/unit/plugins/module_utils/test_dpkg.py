@@ -85,7 +85,17 @@ def test_another_root_is_read_from_its_status_file(plant: Plant) -> None:
             "a": {"version": "2", "status": "hHR", "hold": True, "auto": None},
             "gone": {"version": "3", "status": "rc ", "hold": False, "auto": None},
         },
+        "interrupted": False,
     }
+
+
+def test_a_dpkg_that_was_killed_in_the_middle_is_seen(plant: Plant) -> None:
+    status = "Package: dpkg\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1\n"
+    tree = plant({"/var/lib/dpkg/status": status, "/var/lib/dpkg/updates/0003": "Package: a\n"})
+    read = dpkg.read_dpkg(tree, None)
+    assert read is not None
+    assert read["interrupted"]
+    assert tree.problems() == []
 
 
 def test_owners_are_found_in_every_list(plant: Plant) -> None:

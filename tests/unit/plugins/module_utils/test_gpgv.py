@@ -74,3 +74,13 @@ def test_a_node_without_gpgv_is_told_what_to_install() -> None:
 )
 def test_only_good_signatures_count(lines: list[str], signers: list[str]) -> None:
     assert good_signers([line.split() for line in lines]) == signers
+
+
+def test_a_folder_that_is_full_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: str, files: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ansible_collections.instinct.bringup.plugins.module_utils.gpgv._write", full)
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    with pytest.raises(SignatureProblem, match="could not be written to /tmp: No space left on device"):
+        verify_signature(run_command, b"", KEY, b"", None)

@@ -36,6 +36,7 @@ def test_running_and_next_kernel(plant: Plant) -> None:
         "boot_id": "abc",
         "next_release": NEW,
         "next_cmdline": "",
+        "boot_cmdline": None,
         "installed": [OLD, NEW],
         "headers": [OLD],
         "config": {"CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n", "CONFIG_HSA_AMD_P2P": "n"},
@@ -103,3 +104,33 @@ def test_a_node_without_grub_does_not_tell_its_next_command_line(plant: Plant) -
     assert seen["next_cmdline"] is None
     assert seen["next_release"] == NEW
     assert [entry["path"] for entry in tree.problems()] == ["/etc/default/grub"]
+
+
+MENU = f"""
+set default="0"
+menuentry 'Ubuntu' --class ubuntu {{
+    linux   /boot/vmlinuz-{NEW} root=UUID=1 ro  quiet iommu=pt
+    initrd  /boot/initrd.img-{NEW}
+}}
+submenu 'Advanced options' {{
+    menuentry 'Ubuntu, with Linux {NEW} (recovery mode)' {{
+        linux   /boot/vmlinuz-{NEW} root=UUID=1 ro recovery nomodeset
+    }}
+    menuentry 'Ubuntu, with Linux {OLD}' {{
+        linux   /vmlinuz-{OLD} root=UUID=1 ro
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("release", "cmdline"),
+    [
+        pytest.param(NEW, "root=UUID=1 ro quiet iommu=pt", id="the first entry, not the recovery"),
+        pytest.param(OLD, "root=UUID=1 ro", id="with a partition of its own for boot"),
+        pytest.param("4.4.0-1-generic", None, id="no entry"),
+        pytest.param(None, None, id="next kernel not known"),
+    ],
+)
+def test_what_the_boot_loaders_menu_starts(release: str | None, cmdline: str | None) -> None:
+    assert kernel.boot_cmdline(MENU, release) == cmdline

@@ -53,3 +53,16 @@ def test_an_index_that_the_signed_release_does_not_name_is_refused() -> None:
 def test_the_wheels_of_a_lock() -> None:
     lock = "torch==2.0.1+rocm5.4.2 \\\n    --hash=sha256:" + "a" * 64 + "\n"
     assert wheels_of(lock) == [{"name": "torch", "version": "2.0.1+rocm5.4.2", "sha256": ["a" * 64]}]
+
+
+def test_what_apt_installs_too_and_what_only_another_name_gives_is_listed() -> None:
+    text = (
+        "Package: sdk\nVersion: 1\nFilename: sdk.deb\nDepends: hip-runtime\nRecommends: docs, man-db\n\n"
+        "Package: hip-runtime-amd\nVersion: 1\nFilename: hip.deb\nProvides: hip-runtime (= 1)\n\n"
+        "Package: docs\nVersion: 1\nFilename: docs.deb\n"
+    )
+    data = gzip.compress(text.encode())
+    release = f"SHA256:\n {hashlib.sha256(data).hexdigest()} {len(data)} main/binary-amd64/Packages.gz\n"
+    chosen, others, _missing = closure(read_index("http://m", "jammy", release, lambda _url: data), {"sdk": "*"})
+    assert [item.name for item in chosen] == ["docs", "hip-runtime-amd", "sdk"]
+    assert others == ["man-db"]

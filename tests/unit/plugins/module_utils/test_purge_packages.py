@@ -125,6 +125,12 @@ def test_a_purge_that_leaves_something_names_it(tmp_path: Path) -> None:
         purge_packages(Node(apt, str(tmp_path)), list(apt.rows))
 
 
+def test_dpkg_simulates_where_it_stopped_in_a_package_beyond_the_list(tmp_path: Path) -> None:
+    apt = Apt([row("rocm-core")])
+    refuse_beyond(Node(apt, str(tmp_path)), apt.rows, [row("openmpi-bin", "iHR")])
+    assert apt.calls == ["dpkg --force-remove-reinstreq --no-act --purge rocm-core"]
+
+
 def test_nothing_to_purge_calls_nothing(tmp_path: Path) -> None:
     apt = Apt()
     purge_packages(Node(apt, str(tmp_path)), [])

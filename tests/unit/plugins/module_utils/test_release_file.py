@@ -79,6 +79,15 @@ def test_an_index_that_apt_would_refuse_is_refused(
 
 
 @needs_gpgv
+def test_an_index_from_the_future_names_its_date_and_the_nodes_clock(made: Path, key: CheckedKey) -> None:
+    early = datetime(2000, 1, 1, tzinfo=UTC)
+    with pytest.raises(RepositoryProblem, match="it is not valid yet, so apt refuses it") as caught:
+        probe_repository(ROCM, key, serve({"InRelease": made / "InRelease"}), run_command, early)
+    assert "the node's clock says Sat, 01 Jan 2000 00:00:00 UTC" in str(caught.value)
+    assert "timedatectl" in str(caught.value)
+
+
+@needs_gpgv
 def test_the_index_of_another_suite_is_refused(made: Path, key: CheckedKey) -> None:
     def fetch(url: str, limit: int) -> Answer:
         return Answer(url, 200, (made / "InRelease").read_bytes())

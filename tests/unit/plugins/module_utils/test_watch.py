@@ -62,3 +62,21 @@ def test_what_cannot_be_told_is_none_and_a_problem(plant: Plant) -> None:
     os.mkfifo(tree.root + "/pipe")
     assert [look(tree, path) for path in ("/loop/x", "/pipe", "/share/x")] == [None, None, None]
     assert [problem["path"] for problem in tree.problems()] == ["/loop/x", "/pipe", "/share/x"]
+
+
+def test_a_pattern_tells_what_is_there_under_its_own_path(plant: Plant) -> None:
+    units = "/etc/systemd/system"
+    tree = plant(
+        {
+            f"{units}/slurmd.service.d/99-x.conf": "a\n",
+            f"{units}/docker.service.d/10-y.conf": "b\n",
+            f"{units}/slurmd.service": "c\n",
+        }
+    )
+    seen = watch.read_watched(tree, NOBODY, [f"{units}/sshd.service.d/99-x.conf", f"{units}/*.service.d/99-x.conf"])
+    assert {path: entry and entry["type"] for path, entry in seen.items()} == {
+        f"{units}/sshd.service.d/99-x.conf": "absent",
+        f"{units}/slurmd.service.d/99-x.conf": "file",
+    }
+    assert watch.read_watched(tree, NOBODY, [f"{units}/*.timer.d/99-x.conf", "/srv/none/*.d/99-x.conf"]) == {}
+    assert tree.problems() == []

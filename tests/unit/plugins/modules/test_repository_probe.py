@@ -15,6 +15,12 @@ KEY = "67B2A173080A93D284651B736D6CE04742DFAB73"
 WHEEL = f"made-2.0.1%2Brocm5.4.2-cp311-cp311-linux_{os.uname().machine}.whl"
 
 
+@pytest.fixture(autouse=True)
+def aptless(commands: Any) -> None:
+    """Give apt no configuration of its own: this machine's may name a proxy."""
+    commands("apt-config", ":")
+
+
 @pytest.fixture
 def mirror(repository: Path, web: tuple[str, Path]) -> tuple[str, Path]:
     """Return the URL and the folder of a made mirror: a key, one repository, one file, one wheel."""
@@ -78,6 +84,16 @@ def test_a_mirror_that_is_down_is_asked_once(run_module: Any) -> None:
     assert answer["failed"]
     assert "Connection refused (errno 111)" in answer["msg"]
     assert answer["msg"].count("not asked, since 127.0.0.1:9 did not answer before") == 2
+
+
+def test_a_repository_is_asked_the_way_that_apt_will_go(
+    run_module: Any, mirror: tuple[str, Path], commands: Any
+) -> None:
+    commands("apt-config", """echo 'Acquire::http::Proxy "http://127.0.0.1:9";'""")
+    answer = run_module("repository_probe", **options(mirror[0]))
+    (problem,) = answer["problems"]
+    assert problem.startswith(f"repository rocm: {mirror[0]}/apt/dists/jammy/InRelease: ")
+    assert "(through the proxy http://127.0.0.1:9 of apt's configuration)" in problem
 
 
 @pytest.mark.parametrize(

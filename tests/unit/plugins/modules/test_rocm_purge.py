@@ -80,6 +80,20 @@ def test_a_package_beyond_the_list_is_named_and_nothing_changes(
     assert not (tmp_path / "manifests").exists()
 
 
+@pytest.mark.parametrize("settles", [False, True], ids=["nobody finishes it before", "it is finished before"])
+def test_a_package_that_dpkg_stopped_in_refuses_unless_the_run_finishes_it_first(
+    run_module: Any, node: Path, commands: Any, tmp_path: Path, settles: bool
+) -> None:
+    commands("dpkg", ":")
+    with node.open("a", encoding="ascii") as stream:
+        stream.write("openmpi-bin\topenmpi-bin\tall\t4.1\tiHR\tinstall\thalf-installed\n")
+    answer = run_module("rocm_purge", check=True, settles=settles, **request(tmp_path))
+    if settles:
+        assert answer["removed"]["packages"] == ["rocm-core 5.2.0.50200-65"]
+    else:
+        assert "not on the list: openmpi-bin 4.1 (iHR)" in answer["msg"]
+
+
 def test_a_hold_that_is_not_ours_is_named(run_module: Any, node: Path, tmp_path: Path) -> None:
     node.write_text(ROW.format(abbrev="hi ", want="hold"), encoding="ascii")
     answer = run_module("rocm_purge", **request(tmp_path))

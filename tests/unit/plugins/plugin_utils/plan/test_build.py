@@ -9,7 +9,9 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import ROLES, watched_paths
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import ROLES, build_plan, watched_paths
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import index_url
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.text import plan_text
 
 from . import made
@@ -26,7 +28,17 @@ def changes(plan: dict[str, t.Any], kind: str) -> dict[str, dict[str, str]]:
 def test_a_bare_node_gets_every_role_but_the_purge_in_order() -> None:
     plan = made.plan(made.bare(), bringup_reboot=True)
     assert not plan["refusals"]
-    assert roles(plan) == ["preflight", "rocm", "mpi", "pytorch", "kernel_tuning", "reboot", "rccl", "deepspeed"]
+    assert roles(plan) == [
+        "preflight",
+        "rocm",
+        "mpi",
+        "pytorch",
+        "kernel_tuning",
+        "reboot",
+        "rccl",
+        "deepspeed",
+        "launch",
+    ]
 
 
 def test_an_old_node_is_purged_first() -> None:
@@ -271,3 +283,38 @@ def test_the_simulation_of_the_purge_is_given_what_its_module_takes() -> None:
     assert documentation is not None
     options = yaml.safe_load(documentation[1])["options"]
     assert set(made.plan(made.old())["steps"][0]["inputs"]["purge"]) <= set(options)
+
+
+def systems() -> list[tuple[str, str]]:
+    """Return every release of the catalog with each Ubuntu that it is for."""
+    catalog = default_catalog()
+    return [
+        (name, system.partition("-")[2])
+        for name in catalog.releases
+        for system in catalog.release(name)["kernels"]
+        if system.startswith("ubuntu-")
+    ]
+
+
+@pytest.mark.parametrize(("release", "version"), systems(), ids=lambda value: value)
+def test_every_url_is_asked_before_it_is_used_inferred_or_not(release: str, version: str) -> None:
+    snapshot = made.bare()
+    snapshot["os"]["version_id"] = version
+    torch = default_catalog().release(release)["torch"]
+    pins = {**torch["packages"], "numpy": "1.26.4"}
+    lock = "".join(f"{name}=={pin} {made.HASH}\n" for name, pin in pins.items())
+    snapshot["python"]["tag"] = (torch["pythons"] or ["cp310"])[0]
+    snapshot["kernel"]["headers"] = ["5.15.0-91-generic"]
+    # The plan for a kernel that the driver does not build on is refused, which is another test's.
+    ctx = made.context(snapshot, lock, rocm_release=release, rocm_dkms=False)
+    plan = build_plan(ctx)
+    assert plan["refusals"] == []
+    steps = {step["role"]: step["inputs"] for step in plan["steps"]}
+    probe = steps["preflight"]["probe"]
+    asked = {probe["key_url"], probe["wheel_index"]["url"], *(entry["url"] for entry in probe["urls"])}
+    asked |= {entry["url"] for entry in probe["repositories"]}
+    lists = [file["content"] for file in steps["rocm"]["files"] if file["path"].endswith(".list")]
+    used = {word for text in lists for word in text.split() if word.startswith("http")}
+    used |= {steps["rocm"]["key"]["url"], steps["rocm"]["installer"]["url"], index_url(ctx)}
+    assert used <= asked
+    assert {entry["suite"] for entry in probe["repositories"]} == {ctx.codename}

@@ -55,6 +55,22 @@ def test_k01_the_next_boots_kernel_counts_too_and_gets_its_headers() -> None:
     assert refused["subject"] == "kernel 6.2.0-39-generic"
 
 
+def test_k01_kernel_packages_that_a_driver_has_failed_are_no_obstacle_where_that_driver_goes() -> None:
+    snapshot = made.old()
+    rows = {"linux-headers-5.15.0-92-generic": "iF ", "linux-headers-generic": "iU "}
+    snapshot["dpkg"]["packages"].update({name: made.package("5.15.0.92.89", status) for name, status in rows.items()})
+    plan = made.plan(snapshot)
+    assert plan["refusals"] == []
+    note = "(iF): the build of the driver that goes has left it so; it is configured once that driver is gone"
+    assert f"note: linux-headers-5.15.0-92-generic {note}" in plan_text(plan)
+    assert set(rows) < set(plan["steps"][0]["inputs"]["going"])
+    # Where nothing of a driver goes nobody can tell why they are so.
+    del snapshot["dpkg"]["packages"]["amdgpu-dkms"]
+    refused = refusal(made.plan(snapshot), "dpkg.unfinished")
+    assert refused is not None
+    assert "linux-headers-5.15.0-92-generic (iF), linux-headers-generic (iU)" in refused["seen"]
+
+
 def test_k02_a_kernel_that_the_driver_does_not_build_on_is_refused_with_the_ways_out() -> None:
     refused = refusal(made.plan(on_kernel("6.2.0-39-generic")), "kernel.known_bad")
     assert refused is not None

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import pathlib
 import re
+import time
 import typing as t
 
 import pytest
 import yaml
 
-from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import environment
+from ansible_collections.instinct.bringup.plugins.module_utils import mounts
+from ansible_collections.instinct.bringup.plugins.module_utils.apt_policy import read_policy
+from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Result, environment
 from ansible_collections.instinct.bringup.plugins.module_utils.fetch import Answer, FetchError
+from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 from ansible_collections.instinct.bringup.plugins.module_utils.wheel_index import (
     Interpreter,
     WheelProblem,
@@ -106,7 +110,7 @@ def test_y07_the_systems_python_is_never_installed_into() -> None:
 
 
 def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first() -> None:
-    assert 'TMPDIR: "{{ pytorch_step.inputs.venv }}"' in role_text("pytorch")
+    assert 'TMPDIR: "{{ pytorch_step.inputs.scratch }}"' in role_text("pytorch")
     assert "--no-cache-dir" in role_text("pytorch")
     snapshot = made.bare()
     snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
@@ -114,10 +118,18 @@ def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first(
     assert (refusal["subject"], refusal["seen"]) == ("/opt/instinct-bringup/venv", "1.0 GiB free")
 
 
+def test_y10_every_word_of_the_fetch_is_a_text() -> None:
+    # YAML makes a mapping of an unquoted word with a colon at its end.
+    tasks = yaml.safe_load((ROLES / "pytorch" / "tasks" / "wheelhouse.yml").read_text(encoding="utf-8"))
+    lists = [value for task in tasks for value in task.get("vars", {}).values()]
+    assert len(lists) == 2
+    assert all(isinstance(word, str) for words in lists for word in words)
+
+
 def test_y10_the_controller_fetches_the_wheels_once_for_all_nodes_of_one_python() -> None:
     plan = made.plan(made.bare(), pytorch_wheelhouse="/srv/wheels")
     inputs = step(plan, "pytorch")["inputs"]
-    assert inputs["source"] == "--no-index --find-links /opt/instinct-bringup/venv/wheelhouse"
+    assert inputs["source"] == "--no-index --find-links /opt/instinct-bringup/venv/.scratch/wheelhouse"
     assert inputs["wheelhouse"]["arguments"][-4:] == ["--python-version", "3.10", "--implementation", "cp"]
     other = made.bare()
     other["python"]["tag"] = "cp311"
@@ -167,13 +179,36 @@ def test_n06_no_condition_is_a_bare_list_or_text() -> None:
             found = re.match(r"\s*when: ([a-z_.]+)$", line)
             # Values of the plan's own that are true or false.
             assert not found or found[1].rpartition(".")[2] in {
-                "needed", "grub", "sysctl", "reload", "wanted", "settle",
+                "needed", "grub", "sysctl", "reload", "wanted", "settle", "pause",
             }, f"{path}: {line}"  # fmt: skip
+
+
+def test_n08_no_play_gathers_ansibles_facts_which_hang_on_a_dead_mount() -> None:
+    for path in [made.REPOSITORY / "site.yml", *(made.REPOSITORY / "playbooks").glob("*.yml")]:
+        for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+            assert play.get("gather_facts") is False or "ansible.builtin.import_playbook" in play, path
+
+
+def test_n08_a_mount_that_hangs_is_given_up_and_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """statvfs of a file system whose server is gone never comes back, and ignores alarms."""
+    (tmp_path / "proj").mkdir()
+    monkeypatch.setattr(mounts, "SECONDS", 0.1)
+    monkeypatch.setattr(mounts.os, "statvfs", lambda _path: time.sleep(60))
+    tree = Tree(str(tmp_path))
+    assert mounts.read_space(tree, ["/proj"]) == {"/proj": None}
+    assert tree.problems() == [{"area": "space", "path": "/proj", "message": "no answer after 0.1 seconds"}]
 
 
 def test_n10_commands_are_run_in_a_fixed_locale() -> None:
     assert environment()["LC_ALL"] == "C"
     assert environment()["LANGUAGE"] == "C"
+
+
+def test_n10_an_answer_in_another_language_is_not_read_as_not_installed() -> None:
+    czech = "hipcc:\n  Nainstalovaná verze: (žádná)\n  Kandidát:            5.7.1-3\n"
+    tree = Tree("/")
+    assert read_policy(tree, lambda _argv: Result(0, czech, ""), ["hipcc"]) is None
+    assert "not understood" in tree.problems()[0]["message"]
 
 
 def test_n11_apt_key_is_not_used_to_change_anything() -> None:

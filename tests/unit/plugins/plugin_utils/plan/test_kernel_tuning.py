@@ -105,6 +105,26 @@ def test_what_is_no_longer_asked_for_is_taken_away() -> None:
     assert planned.inputs["grub"]
 
 
+def test_the_drop_in_of_a_service_that_a_site_no_longer_names_goes() -> None:
+    snapshot = tuned()
+    given = {**WANTED, "kernel_tuning_memlock_services": ["slurmd"]}
+    path = "/etc/systemd/system/docker.service.d/99-instinct-bringup.conf"
+    planned = step(snapshot, **given)
+    assert [(change.subject, change.after) for change in planned.changes] == [(path, "absent")]
+    assert planned.inputs["absent"] == [path]
+    assert planned.inputs["reload"]
+
+
+def test_a_menu_of_the_boot_loader_without_the_parameters_is_made_anew() -> None:
+    snapshot = tuned()
+    snapshot["kernel"].update(cmdline="ro iommu=pt amd_iommu=on", boot_cmdline="root=UUID=1 ro iommu=pt")
+    planned = step(snapshot, **WANTED)
+    assert [(change.kind, change.before) for change in planned.changes] == [("boot", "without amd_iommu=on")]
+    assert planned.inputs["grub"]
+    snapshot["kernel"]["boot_cmdline"] += " amd_iommu=on"
+    assert step(snapshot, **WANTED).changes == ()
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [

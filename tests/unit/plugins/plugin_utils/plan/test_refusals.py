@@ -6,6 +6,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import ARCHIVES
+
 from . import made
 
 
@@ -36,7 +38,8 @@ def with_package(name: str, status: str, journal: list[str] | None = None) -> di
 
 
 IN_USE = [{"pid": 41, "name": "train.py", "uid": 1000, "paths": ["/dev/kfd"]}]
-FULL = {"/opt": {"free_bytes": 2**30, "total_bytes": 2**40}}
+ROOM = {"free_bytes": 2**30, "total_bytes": 2**40}
+FULL = {"/opt": ROOM}
 
 REFUSED: list[tuple[str, dict[str, t.Any], dict[str, t.Any], str, str]] = [
     ("wrong system", with_os(id="fedora", pretty_name="Fedora 39"), {}, "os.unsupported", "Fedora 39"),
@@ -67,6 +70,9 @@ REFUSED: list[tuple[str, dict[str, t.Any], dict[str, t.Any], str, str]] = [
     ("another GPU", with_gpu(device="1638"), {}, "gpu.none", "1002:1638"),
     ("GPU in use", with_area("gpu_processes", IN_USE), {}, "gpu.in_use", "train.py (pid 41"),
     ("disk full", with_area("space", FULL), {}, "space", "1.0 GiB free"),
+    ("/var full", with_area("space", {"/var": ROOM}), {}, "space", "1.0 GiB free 10 GiB"),
+    ("no room for archives", with_area("space", {ARCHIVES: ROOM}), {}, "space", "1.0 GiB free 10 GiB"),
+    ("/tmp full", with_area("space", {"/tmp": {"free_bytes": 0}}), {}, "space", "0 MiB free 100 MiB"),
     ("half-configured package of others", with_package("postfix", "iF "), {}, "dpkg.unfinished", "postfix (iF)"),
     (
         "lock without torch",

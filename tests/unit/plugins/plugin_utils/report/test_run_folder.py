@@ -15,6 +15,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder
     open_run_folder,
     read_node,
     read_snapshot,
+    was_cut_before_reboot,
     write_json,
     write_node,
     write_snapshot,
@@ -76,3 +77,31 @@ def test_the_end_is_noted(tmp_path: Path) -> None:
     folder = create_run_folder(tmp_path, ["a"], verb="site", rocm_release="5.4.2")
     folder.finish()
     assert open_run_folder(folder.path).info["finished"]
+
+
+REBOOTS = {"steps": [{"role": "rocm"}, {"role": "reboot"}]}
+
+
+@pytest.mark.parametrize(
+    ("record", "verb", "check_mode", "finished", "answer"),
+    [
+        ({"plan": REBOOTS}, "site", False, False, True),
+        ({"plan": {"steps": [{"role": "rocm"}]}}, "site", False, False, False),
+        ({"plan": REBOOTS, "verdict": "unreachable"}, "site", False, False, False),
+        ({"plan": REBOOTS}, "plan", False, False, False),
+        ({"plan": REBOOTS}, "site", True, False, False),
+        ({"plan": REBOOTS}, "site", False, True, False),
+        ({}, "site", False, False, False),
+    ],
+    ids=["cut", "no reboot planned", "ended", "only planned", "check mode", "finished", "no plan"],
+)
+def test_a_host_may_be_rebooting_only_where_a_run_was_cut_with_a_reboot_ahead(
+    tmp_path: Path, record: dict[str, object], verb: str, check_mode: bool, finished: bool, answer: bool
+) -> None:
+    earlier = create_run_folder(tmp_path, ["gpu01"], verb=verb, rocm_release="5.4.2", check_mode=check_mode)
+    write_node(earlier.path, "gpu01", record)
+    if finished:
+        earlier.finish()
+    now = create_run_folder(tmp_path, ["gpu01"], verb="site", rocm_release="5.4.2")
+    assert was_cut_before_reboot(now.path, "gpu01") is answer
+    assert not was_cut_before_reboot(now.path, "gpu02")
