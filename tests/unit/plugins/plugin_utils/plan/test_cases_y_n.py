@@ -110,7 +110,7 @@ def test_y07_the_systems_python_is_never_installed_into() -> None:
 
 
 def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first() -> None:
-    assert 'TMPDIR: "{{ pytorch_step.inputs.scratch }}"' in role_text("pytorch")
+    assert 'TMPDIR: "{{ pytorch_lock.scratch }}"' in role_text("pytorch")
     assert "--no-cache-dir" in role_text("pytorch")
     snapshot = made.bare()
     snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
