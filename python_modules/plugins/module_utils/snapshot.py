@@ -40,6 +40,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     memory_settings,
     modules,
     mounts,
+    mpi_build,
     network,
     numa,
     opt_rocm,
@@ -75,6 +76,7 @@ class Request(NamedTuple):
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
     launch_user: str = ""
+    mpi_prefix: str = ""
     tools: bool = False
     deepspeed_ops: Optional[Dict[str, str]] = None
 
@@ -128,6 +130,7 @@ LIVE = {
     "space": "free space is of the machine that runs this",
     "shm": "shared memory is of the machine that runs this",
     "services": "processes are of the machine that runs this",
+    "mpi": "no command is run for another root",
     "tools": "no command is run for another root",
     "deepspeed_ops": "nothing is compiled for another root",
 }
@@ -251,6 +254,7 @@ class _Builder:
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
             "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
+            "mpi": self.area("mpi", lambda: mpi_build.read_mpi(tree, request.mpi_prefix, probe)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
             "deepspeed_ops": self._ops(request, probe),
         }

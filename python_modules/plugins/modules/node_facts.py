@@ -68,6 +68,10 @@ options:
     description: Name of the user who starts jobs, whose home and whose keys made by the role launch are wanted.
     type: str
     default: ""
+  mpi_prefix:
+    description: Folder of an Open MPI that is not the distribution's, which is asked what it was built with.
+    type: str
+    default: ""
   tools:
     description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
     type: bool
@@ -152,6 +156,7 @@ def main() -> None:
             "env_logs": {"type": "list", "elements": "str", "default": []},
             "leftovers": {"type": "list", "elements": "str", "default": []},
             "launch_user": {"type": "str", "default": ""},
+            "mpi_prefix": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
             "deepspeed_ops": {"type": "dict"},
         },

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 
@@ -39,14 +40,17 @@ def form_of(form: str, path: str) -> str:
     return TRAINER if stem.endswith(TRAINER_SUFFIX) else DEEPSPEED
 
 
-def judge_text(text: str, form: str, reader: Reader, world: int | None = None) -> list[Finding]:
+@functools.lru_cache(maxsize=64)
+def judge_text(text: str, form: str, reader: Reader, world: int | None = None) -> tuple[Finding, ...]:
     """Return what is wrong with a text, in the order of its lines. world: GPUs of the job, if known.
+
+    Kept for the next host: those of a fleet have the same files, and a node's own are asked for by several checks.
 
     :raises ConfigError: the catalog does not know the version of DeepSpeed.
     """
     if form == FSDP:
-        return lint_fsdp_text(text, reader.torch, world)
-    return lint_text(text, schema_of(reader.deepspeed, reader.catalog), form == TRAINER, world)
+        return tuple(lint_fsdp_text(text, reader.torch, world))
+    return tuple(lint_text(text, schema_of(reader.deepspeed, reader.catalog), form == TRAINER, world))
 
 
 def known(version: str, catalog: Catalog) -> None:

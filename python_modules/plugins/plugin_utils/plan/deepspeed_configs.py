@@ -6,14 +6,14 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils import rccl_memory
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import configs, fsdp
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import configs, fsdp, judge
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import (
     ConfigError,
     ConfigRefused,
     Reason,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.host import HostLimits, host_limits, may_pin
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.lint import lint_config, worst
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.lint import worst
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.memory import (
     Estimate,
     Job,
@@ -23,7 +23,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.memory 
     gib,
     smallest_change,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.model import Config
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.schema import schema_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import Sizes, make_sizes
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.version import (
@@ -34,7 +33,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.version
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import environment_of
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.topology import plan_topology
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.topology import limits_of, plan_topology
+from ansible_collections.instinct.bringup.plugins.plugin_utils.topology.channels import estimate as rccl_estimate
 
 # Names of the files below deepspeed_directory.
 FILES = tuple(f"{name}.json" for name in (*configs.NAMES, fsdp.NAME))
@@ -72,33 +72,30 @@ def plan_configs(ctx: PlanContext, slots: t.Mapping[str, int]) -> PlannedConfigs
     made = configs.make_configs(sizes, schema) | {fsdp.NAME: fsdp.make_fsdp(torch, _node_gpus(ctx, slots))}
     made = configs.put_over(made, ctx.profile["deepspeed_config_overrides"])
     world = sum(slots.values()) or None
-    refused = [reason for name, config in made.items() for reason in _reasons(ctx, name, config, world, torch)]
+    texts = {name: configs.as_json(config) for name, config in made.items()}
+    reader = judge.Reader(version, torch, ctx.catalog)
+    refused = [reason for name, text in texts.items() for reason in _reasons(name, text, reader, world)]
     if refused:
         raise ConfigRefused(refused)
     notes = _version_notes(ctx, version, torch)
     if job is not None:
         notes += _memory_notes(job, sizes, ctx.gpu["vram_bytes"], limits, (pin, why))
     directory = ctx.profile["deepspeed_directory"]
-    files = [
-        ManagedFile(f"{directory}/{name}.json", configs.as_json(config), _WHAT[name]) for name, config in made.items()
-    ]
+    files = [ManagedFile(f"{directory}/{name}.json", text, _WHAT[name]) for name, text in texts.items()]
     return PlannedConfigs(files, notes)
 
 
-def _reasons(ctx: PlanContext, name: str, config: Config, world: int | None, torch: str) -> list[Reason]:
-    if name == fsdp.NAME:
-        # The groups of a cluster of unequal nodes are for the site to say.
-        found, reader = fsdp.lint_fsdp(config, torch), f"torch {torch}"
-    else:
-        schema = schema_of(deepspeed_version(ctx.profile, ctx.release, ctx.catalog), ctx.catalog)
-        found = lint_config(config, schema, trainer=name.endswith(configs.TRAINER_SUFFIX), world=world)
-        reader = f"DeepSpeed {schema.version}"
+def _reasons(name: str, text: str, reader: judge.Reader, world: int | None) -> list[Reason]:
+    form = judge.form_of("auto", f"{name}.json")
+    # The groups of a cluster of unequal nodes are for the site to say.
+    found = judge.judge_text(text, form, reader, None if form == judge.FSDP else world)
+    who = f"torch {reader.torch}" if form == judge.FSDP else f"DeepSpeed {reader.deepspeed}"
     return [
         Reason(
             "deepspeed.config",
             f"{name}.json, {finding.path or 'the whole'}",
             finding.message,
-            finding.use_instead or f"what {reader} reads",
+            finding.use_instead or f"what {who} reads",
             "correct it in deepspeed_config_overrides, or in the option that it comes from",
         )
         for finding in worst(found)
@@ -122,12 +119,20 @@ def _job(ctx: PlanContext, slots: t.Mapping[str, int]) -> Job | None:
     parameters, gpus = int(ctx.profile["deepspeed_model_parameters"]), _node_gpus(ctx, slots)
     if parameters < 1 or gpus < 1:
         return None
-    values = environment_of(ctx, plan_topology(ctx)).values
-    channels = rccl_memory.channel_limits(ctx.release["rccl"], _whole(values.get("NCCL_MAX_NCHANNELS")))
-    size = _whole(values.get("NCCL_BUFFSIZE")) or rccl_memory.DEFAULT_BUFFSIZE
-    rccl = rccl_memory.collective_bounds(gpus, channels, size).most_mib * _MIB
+    rccl = _rccl_bytes(ctx, gpus)
     activations = int(ctx.profile["deepspeed_activation_mib"]) * _MIB
     return Job(parameters, max(sum(slots.values()), gpus), gpus, activations, rccl)
+
+
+def _rccl_bytes(ctx: PlanContext, gpus: int) -> int:
+    """Return what one communicator takes of each card at most, by the node's wiring where that can be told."""
+    planned = plan_topology(ctx)
+    values = environment_of(ctx, planned).values
+    if planned.graph is not None and len(planned.graph.gpus) == gpus:
+        return rccl_estimate(planned.graph, ctx.release["rccl"], limits_of(values)).rings_and_trees_mib[1] * _MIB
+    channels = rccl_memory.channel_limits(ctx.release["rccl"], _whole(values.get("NCCL_MAX_NCHANNELS")))
+    size = _whole(values.get("NCCL_BUFFSIZE")) or rccl_memory.DEFAULT_BUFFSIZE
+    return rccl_memory.collective_bounds(gpus, channels, size).most_mib * _MIB
 
 
 def _whole(text: str | None) -> int | None:

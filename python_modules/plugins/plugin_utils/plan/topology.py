@@ -116,6 +116,11 @@ def memory_note(ctx: PlanContext, planned: TopologyPlan, variables: t.Mapping[st
     if planned.graph is None:
         ranks = sum(gpu["driver"] == "amdgpu" for gpu in ctx.area("pci").get("gpus") or [])
         return rccl_memory.memory_note(ranks, ctx.release["rccl"], variables) if ranks else None
+    found = estimate(planned.graph, ctx.release["rccl"], limits_of(variables))
+    return memory_text(found, len(planned.graph.gpus))
+
+
+def limits_of(variables: t.Mapping[str, str]) -> Limits:
+    """Return what a profile's variables, name to value, limit RCCL to."""
     names = ("NCCL_BUFFSIZE", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS")
-    limits = Limits(*(int(variables[name]) if name in variables else None for name in names))
-    return memory_text(estimate(planned.graph, ctx.release["rccl"], limits), len(planned.graph.gpus))
+    return Limits(*(int(variables[name]) if name in variables else None for name in names))

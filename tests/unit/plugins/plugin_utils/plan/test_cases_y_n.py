@@ -118,6 +118,14 @@ def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first(
     assert (refusal["subject"], refusal["seen"]) == ("/opt/instinct-bringup/venv", "1.0 GiB free")
 
 
+def test_y10_every_word_of_the_fetch_is_a_text() -> None:
+    # YAML makes a mapping of an unquoted word with a colon at its end.
+    tasks = yaml.safe_load((ROLES / "pytorch" / "tasks" / "wheelhouse.yml").read_text(encoding="utf-8"))
+    lists = [value for task in tasks for value in task.get("vars", {}).values()]
+    assert len(lists) == 2
+    assert all(isinstance(word, str) for words in lists for word in words)
+
+
 def test_y10_the_controller_fetches_the_wheels_once_for_all_nodes_of_one_python() -> None:
     plan = made.plan(made.bare(), pytorch_wheelhouse="/srv/wheels")
     inputs = step(plan, "pytorch")["inputs"]
