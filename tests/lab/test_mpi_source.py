@@ -28,14 +28,18 @@ HEADERS = ["xz-utils", "libamdhip64-dev", "libhsa-runtime-dev"]
 
 def served(lab: Lab, folder: Path) -> dict[str, str]:
     """Fetch the sources on a node, put them where the lab's mirror serves them, and return the options that name them."""
-    lines = "".join(f"deb-src http://deb.debian.org/debian {suite} main\n" for suite, _version in SOURCES.values())
+    # The archive that the node has its packages from also has their sources, and those of the next suite.
+    lines = "; ".join(
+        f"sed -n 's/^deb \\(\\S*\\) bookworm main$/deb-src \\1 {suite} main/p' /etc/apt/sources.list"
+        for suite, _version in SOURCES.values()
+    )
     wanted = " ".join(
         f"{name}=$(apt-cache showsrc {name} | sed -n 's/^Version: //p' | grep '^{version}' | head -n 1)"
         for name, (_suite, version) in SOURCES.items()
     )
     lab.on(
         BUILDER,
-        f"printf '{lines}' > /etc/apt/sources.list.d/test-src.list; apt-get update -qq; mkdir -p /lab-src; cd /lab-src; "
+        f"{{ {lines}; }} > /etc/apt/sources.list.d/test-src.list; apt-get update -qq; mkdir -p /lab-src; cd /lab-src; "
         f"apt-get source -qq --download-only {wanted}; rm /etc/apt/sources.list.d/test-src.list; apt-get update -qq",
     )
     container = lab.on(BUILDER, "ls /lab-src").split()
