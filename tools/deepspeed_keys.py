@@ -30,7 +30,7 @@ KINDS: dict[Path, str] = {
     ("activation_checkpointing", "number_checkpoints"): "int > 0",
     **{("aio", name): "int > 0" for name in ("block_size", "queue_depth", "thread_count", "intra_op_parallelism")},
     **{("fp16", name): "number >= 0" for name in ("loss_scale", "min_loss_scale")},
-    **{("fp16", name): "int > 0" for name in ("initial_scale_power", "loss_scale_window", "hysteresis")},
+    **{("fp16", name): "int >= 0" for name in ("initial_scale_power", "loss_scale_window", "hysteresis")},
 }
 HEADING = """\
 # Keys that a DeepSpeed config may hold, by section. Written by tools/deepspeed_keys.py from the source packages of
@@ -76,8 +76,9 @@ def finish(reader: Reader) -> None:
                 keys[key] = "section"
             elif (*path, key) in reader.open:
                 keys[key] = "open"
-            elif keys[key] in ("any", "number"):
-                keys[key] = KINDS.get((*path, key), keys[key])
+            elif (*path, key) in KINDS and keys[key] in ("any", "number"):
+                # What nothing is the default of may be nothing.
+                keys[key] = KINDS[(*path, key)] + (" or null" if keys[key] == "any" else "")
 
 
 def table(readers: dict[str, Reader]) -> dict[str, t.Any]:

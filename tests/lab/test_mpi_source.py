@@ -16,6 +16,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+
 from instinct_lab import settings
 
 from .conftest import REPOSITORY, Lab, Playbook

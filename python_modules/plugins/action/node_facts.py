@@ -145,11 +145,19 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
+    user = launch_user(profile)
+    ops = {
+        "user": user,
+        "venv": venv,
+        "rocm_home": f"/opt/rocm-{profile['rocm_release']}",
+        "arch": str(default_catalog().gpu(profile["gpu_model"])["gfx"]),
+    }
     asked = {
         "root": profile["bringup_root"],
         "tools": profile["bringup_tools"],
-        "launch_user": launch_user(profile),
+        "launch_user": user,
         "mpi_prefix": mpi_prefix(profile),
+        "deepspeed_ops": ops if profile["deepspeed_probe_ops"] and user else None,
     }
     return {**asked, **arguments, **merged}
 

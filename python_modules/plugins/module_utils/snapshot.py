@@ -22,6 +22,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     apt_sources,
     cpu,
     cpu_power,
+    deepspeed_ops,
     devices,
     dkms,
     dpkg,
@@ -77,6 +78,7 @@ class Request(NamedTuple):
     launch_user: str = ""
     mpi_prefix: str = ""
     tools: bool = False
+    deepspeed_ops: Optional[Dict[str, str]] = None
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -130,6 +132,7 @@ LIVE = {
     "services": "processes are of the machine that runs this",
     "mpi": "no command is run for another root",
     "tools": "no command is run for another root",
+    "deepspeed_ops": "nothing is compiled for another root",
 }
 
 
@@ -253,7 +256,16 @@ class _Builder:
             "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
             "mpi": self.area("mpi", lambda: mpi_build.read_mpi(tree, request.mpi_prefix, probe)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
+            "deepspeed_ops": self._ops(request, probe),
         }
+
+    def _ops(self, request: Request, probe: Optional[Probe]) -> Optional[Json]:
+        def read() -> Optional[Json]:
+            if probe is None or not request.deepspeed_ops:
+                return None
+            return deepspeed_ops.read_ops(self.tree, probe, deepspeed_ops.OpsRequest(**request.deepspeed_ops))
+
+        return self.area("deepspeed_ops", read)
 
     def _gpu_addresses(self) -> List[str]:
         return [card["bdf"] for card in self.gpus or []]

@@ -76,6 +76,11 @@ options:
     description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
     type: bool
     default: false
+  deepspeed_ops:
+    description: >-
+      Compile and load ops of DeepSpeed's in a cache of their own, which takes minutes. Keys are C(user), whose job it
+      would be, C(venv), C(rocm_home) and C(arch), such as V(gfx90a).
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -153,6 +158,7 @@ def main() -> None:
             "launch_user": {"type": "str", "default": ""},
             "mpi_prefix": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
+            "deepspeed_ops": {"type": "dict"},
         },
         supports_check_mode=True,
     )

@@ -205,6 +205,7 @@ def platform() -> Json:
         },
         "mpi": None,
         "tools": None,
+        "deepspeed_ops": None,
     }  # fmt: skip
 
 

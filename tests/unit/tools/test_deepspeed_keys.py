@@ -99,7 +99,7 @@ def sections(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> dict
 
 def test_functions_tell_the_keys_that_they_ask_for(sections: dict[str, Any]) -> None:
     assert sections[""]["extra"] == {"0.9.0": "ignored"}
-    assert sections[""]["keys"]["train_batch_size"] == {"0.9.0": "int > 0"}
+    assert sections[""]["keys"]["train_batch_size"] == {"0.9.0": "int > 0 or null"}
     assert sections[""]["keys"]["dump_state"] == {"0.9.0": "bool"}
     assert sections["fp16"] == {"extra": {"0.9.0": "ignored"}, "keys": {"enabled": {"0.9.0": "bool"}}}
     assert sections["aio"]["keys"] == {"queue_depth": {"0.9.0": "int > 0", "0.10.0": "-"}}

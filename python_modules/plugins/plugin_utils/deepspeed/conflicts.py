@@ -20,7 +20,7 @@ STEPS = "gradient_accumulation_steps"
 def conflicts(config: Config, trainer: bool, world: int | None, lines: t.Mapping[str, int]) -> list[Finding]:
     """Return what contradicts itself. trainer, world and lines are as in lint_config."""
     found = [*_batch(config, world), *_precision(config), *_stage(config)]
-    if not trainer and TRAIN not in config and MICRO not in config:
+    if not trainer and config.get(TRAIN) is None and config.get(MICRO) is None:
         message = f"neither {TRAIN} nor {MICRO} is there, and DeepSpeed stops without one of them"
         found.append(("", CONFLICT, message))
     return [Finding(lines.get(path, 0), path, verdict, message) for path, verdict, message in found]

@@ -42,7 +42,7 @@ def lint_text(text: str, schema: Schema, trainer: bool = False, world: int | Non
     parsed = parse(text)
     findings = list(parsed.findings)
     if parsed.config is not None:
-        # What the text itself is wrong in was read as null, which nobody wrote.
+        # What is no number was said with its own words.
         said = {finding.path for finding in findings if finding.verdict == BAD_VALUE}
         judged = lint_config(parsed.config, schema, trainer, world, parsed.lines)
         findings += [finding for finding in judged if finding.path not in said]

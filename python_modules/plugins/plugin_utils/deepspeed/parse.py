@@ -134,7 +134,7 @@ class _Reader:
             raise _Broken(self.line, f"{text} is no JSON; it is written true, false or null")
         if text.lstrip("-") in ("NaN", "Infinity"):
             self._finding(path, BAD_VALUE, f"{text} is no number that anything can be set to")
-            return None
+            return math.nan
         raise _Broken(self.line, f"{_short(text)} where a value is expected; text stands in double quotes")
 
     def _mapping(self, path: tuple[str, ...]) -> Config:
@@ -186,13 +186,12 @@ class _Reader:
             raise _Broken(self.line, f"{_short(token)} is no number of JSON")
         if len(token) > MOST_DIGITS:
             self._finding(path, BAD_VALUE, f"{_short(token)} is a number of {len(token)} characters")
-            return None
+            return math.inf
         if re.fullmatch(r"-?[0-9]+", token):
             return int(token)
         value = float(token)
         if math.isinf(value):
             self._finding(path, BAD_VALUE, f"{token} is larger than any number that a computer holds")
-            return None
         return value
 
     def _finding(self, path: tuple[str, ...], verdict: str, message: str) -> None:

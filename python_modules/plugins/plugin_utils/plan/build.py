@@ -8,11 +8,16 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError, ConfigRefused
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import NAMES as EXAMPLE
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import (
+    install_refusals,
+    lock_paths,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
     interrupted_runs,
     waited_notes,
@@ -33,7 +38,6 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
     plan_pytorch,
     pytorch_refusals,
-    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
@@ -52,6 +56,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     UDEV_RULES,
     plan_rocm,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import scratch_path
 from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -78,10 +83,12 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        *lock_paths(venv),
         scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
+        *(f"{deepspeed}/example/{name}" for name in EXAMPLE),
         *launch_paths(profile),
         *mpi_paths(profile),
         *tuning_paths(profile),
@@ -138,6 +145,8 @@ def build_plan(ctx: PlanContext) -> PlanDict:
         refusals += mpi_refusals(ctx)
     if changed and (not only or "pytorch" in only):
         refusals += pytorch_refusals(ctx)
+    if changed and (not only or "deepspeed" in only):
+        refusals += install_refusals(ctx)
     if refusals:
         chosen = []
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)

@@ -16,8 +16,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import simulation_inputs
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import index_url, lock_pins
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import index_url
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import fingerprint
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins
 
 
 def plan_preflight(ctx: PlanContext, changed: list[Step]) -> Step:
@@ -57,6 +58,10 @@ def plan_preflight(ctx: PlanContext, changed: list[Step]) -> Step:
             "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
         }
         changes.append(_probe_change("wheels for this Python", index_url(ctx)))
+    index = str(ctx.profile["deepspeed_index_url"]).rstrip("/")
+    if index and "deepspeed" in by_role and any(change.kind == "wheel" for change in by_role["deepspeed"].changes):
+        probe["urls"].append({"name": "DeepSpeed", "url": f"{index}/deepspeed/"})
+        changes.append(_probe_change("DeepSpeed's index", index))
     packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
     purge = by_role.get("rocm_purge")
     # What need not be whole before the purge: it goes, or it can be whole only after it.
@@ -68,7 +73,7 @@ def plan_preflight(ctx: PlanContext, changed: list[Step]) -> Step:
     inputs = {
         "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
         "keep": keep_inputs(ctx, changed),
-        "probe": probe if probe["repositories"] or wheels else None,
+        "probe": probe if probe["repositories"] or probe["urls"] or wheels else None,
         "settle": needs_settling(ctx),
         "going": going,
         # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.

@@ -128,6 +128,67 @@ def test_what_every_version_takes_has_no_finding(config: dict[str, Any]) -> None
     assert [findings(config, version) for version in VERSIONS] == [[]] * len(VERSIONS)
 
 
+# Keys that large public training repositories set, with numbers of our own.
+FOR_TRAINER = {
+    "train_batch_size": "auto",
+    "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto",
+    "gradient_clipping": "auto",
+    "steps_per_print": 100,
+    "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 12, "hysteresis": 2, "min_loss_scale": 1},
+    "bf16": {"enabled": "auto"},
+    "optimizer": {"type": "AdamW", "params": dict.fromkeys(("lr", "betas", "eps", "weight_decay"), "auto")},
+    "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": "auto", "warmup_num_steps": "auto"}},
+    "zero_optimization": {
+        "stage": 3,
+        "offload_optimizer": {"device": "cpu", "pin_memory": False},
+        "offload_param": {"device": "nvme", "nvme_path": "/scratch", "buffer_count": 4, "buffer_size": 2e8},
+        "sub_group_size": 1e8,
+        "reduce_bucket_size": "auto",
+        "stage3_prefetch_bucket_size": "auto",
+        "stage3_param_persistence_threshold": "auto",
+        "stage3_max_live_parameters": 5e8,
+    },
+    "aio": {"block_size": 131072, "queue_depth": 16, "single_submit": False, "overlap_events": True},
+}
+WIDE = {
+    "train_batch_size": 32,
+    "train_micro_batch_size_per_gpu": None,
+    "prescale_gradients": False,
+    "communication_data_type": "fp32",
+    "data_types": {"grad_accum_dtype": "fp32"},
+    "checkpoint": {
+        "tag_validation": "Fail",
+        "use_node_local_storage": True,
+        "parallel_write": {"pipeline_stage": True},
+    },
+    "activation_checkpointing": {"partition_activations": True, "number_checkpoints": None, "profile": False},
+    "flops_profiler": {"enabled": True, "module_depth": -1, "output_file": None},
+    "tensorboard": {"enabled": True, "output_path": "o"},
+    "comms_logger": {"enabled": True, "prof_ops": ["all_reduce"]},
+    "autotuning": {"enabled": False, "arg_mappings": {"a": "b"}},
+    "hybrid_engine": {"enabled": True, "max_out_tokens": 64},
+    "curriculum_learning": {"enabled": True, "curriculum_type": "seqlen"},
+    "elasticity": {"enabled": False, "micro_batch_sizes": [2, 4], "version": 0.2},
+    "progressive_layer_drop": {"enabled": True, "theta": 0.4},
+    "compression_training": {"weight_quantization": {"different_groups": {"mine": {"modules": ["a"]}}}},
+    "data_efficiency": {"enabled": True, "data_routing": {"random_ltd": {"enabled": True, "total_layer_num": 4}}},
+    "sparse_attention": {"mode": "fixed", "block": 8},
+    "zero_allow_untested_optimizer": True,
+    "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4, "freeze_step": 40}, "legacy_fusion": False},
+}
+
+
+@pytest.mark.parametrize("version", ["0.8.3", "0.9.3", "0.14.5", "0.19.8"])
+def test_what_people_give_the_trainer_has_no_finding(version: str) -> None:
+    assert lint_config(FOR_TRAINER, schema_of(version, default_catalog()), trainer=True) == []
+
+
+@pytest.mark.parametrize("version", ["0.9.3", "0.10.3", "0.14.5"])
+def test_sections_of_all_kinds_have_no_finding(version: str) -> None:
+    assert lint_config(WIDE, schema_of(version, default_catalog()), world=8) == []
+
+
 def test_the_trainer_fills_its_own_and_nothing_else() -> None:
     config = zero(reduce_bucket_size="auto", stage3_max_live_parameters="auto") | {"train_batch_size": "auto"}
     (found,) = findings(config, trainer=True)
