@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 BUILDER, OTHER = "node2", "node1"
 PREFIX = "/opt/instinct-bringup/mpi"
 SOURCES = {"ucx": ("bookworm", "1.13.1"), "openmpi": ("trixie", "5.0.7")}
-HEADERS = ["xz-utils", "libamdhip64-dev", "libhsa-runtime-dev"]
+HEADERS = ["xz-utils", "libamdhip64-dev", "libhsa-runtime-dev", "libhsakmt-dev"]
 
 
 def served(lab: Lab, folder: Path) -> dict[str, str]:
