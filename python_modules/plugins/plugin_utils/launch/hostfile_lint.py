@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import re
 
 _ENTRY = re.compile(r"(?P<host>\S+)\s+(?P<key>[^\s=]+)=(?P<slots>[0-9]+)(?P<rest>.*)", re.DOTALL)
@@ -42,6 +43,8 @@ class Hostfile:
         return sum(slots for _host, slots in self.hosts)
 
 
+# Every node of a fleet has the same file, and several checks read it: a thousand times a thousand lines are seconds.
+@functools.lru_cache(maxsize=16)
 def read_hostfile(text: str) -> Hostfile:
     """Return what a hostfile says and what is wrong with it. Any text is taken."""
     hosts: dict[str, int] = {}
