@@ -71,10 +71,7 @@ def repair(lab: Lab, playbook: Playbook, hurt: list[Damage], before: set[str]) -
     """
     failures = []
     for damage in hurt:
-        untouched = state(lab)
         lab.on(NODE, damage.script)
-        if state(lab) == untouched:
-            failures.append(f"this damages nothing: {damage}")
     run = playbook("site.yml", "--limit", NODE, **TUNING)
     if run.code != 0:
         failures.append(f"the run: {run.results['nodes'][NODE]['reason']}")

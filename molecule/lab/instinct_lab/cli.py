@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     tree.set_defaults(run=_tree)
 
     mirror = commands.add_parser("mirror", help="the vendor mirror on its own")
-    mirror.add_argument("action", choices=("start", "stop", "sign", "unsign", "status"))
+    mirror.add_argument("action", choices=("start", "stop", "sign", "unsign", "status", "training"))
     mirror.set_defaults(run=_mirror)
     return parser
 
@@ -199,7 +199,11 @@ def _mirror(options: argparse.Namespace) -> None:
     if options.action == "start":
         start_mirror()
         return
-    from .mirror import server
+    from .mirror import server, training
+
+    if options.action == "training":
+        training.serve()
+        return
 
     result = getattr(server, options.action)()
     if result is not None:

@@ -96,7 +96,10 @@ def inspect(name: str) -> dict[str, Any] | None:
 def containers() -> list[str]:
     """Return the names of all containers of the lab, running or not."""
     out = run("ps", "-a", "--filter", f"label={settings.LABEL}", "--format", "{{.Names}}").stdout
-    return out.split()
+    # The label alone does not do: a container also has those of its image, which another lab may have built.
+    nodes = (settings.node_name(index) for index in range(1, settings.MAX_NODES + 1))
+    own = {settings.MIRROR_CONTAINER, *map(settings.container_name, (settings.MAKER, *nodes))}
+    return [name for name in out.split() if name in own]
 
 
 def running(name: str) -> bool:

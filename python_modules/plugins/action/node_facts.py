@@ -21,6 +21,7 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.build import policy_packages, watched_paths
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_user
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import mpi_prefix
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.space import ARCHIVES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.planning import load_profile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
@@ -144,10 +145,19 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "leftovers": [entry["path"] for entry in leftovers],
     }
     merged = {name: [*arguments.get(name, []), *values] for name, values in wanted.items()}
+    user = launch_user(profile)
+    ops = {
+        "user": user,
+        "venv": venv,
+        "rocm_home": f"/opt/rocm-{profile['rocm_release']}",
+        "arch": str(default_catalog().gpu(profile["gpu_model"])["gfx"]),
+    }
     asked = {
         "root": profile["bringup_root"],
         "tools": profile["bringup_tools"],
-        "launch_user": launch_user(profile),
+        "launch_user": user,
+        "mpi_prefix": mpi_prefix(profile),
+        "deepspeed_ops": ops if profile["deepspeed_probe_ops"] and user else None,
     }
     return {**asked, **arguments, **merged}
 

@@ -20,8 +20,9 @@ class ProbeError(Exception):
 Probe = Callable[[Sequence[str]], Result]
 
 
-def run_probe(argv: Sequence[str]) -> Result:
-    """Run a command under LC_ALL=C, end it after 30 seconds, and return what it said."""
+def run_probe(argv: Sequence[str], seconds: Optional[float] = None) -> Result:
+    """Run a command under LC_ALL=C, end it after so many seconds (30), and return what it said."""
+    limit = SECONDS if seconds is None else seconds
     try:
         done = subprocess.run(
             list(argv),
@@ -29,11 +30,11 @@ def run_probe(argv: Sequence[str]) -> Result:
             capture_output=True,
             env=environment(),
             cwd="/",
-            timeout=SECONDS,
+            timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ProbeError("no answer after %g seconds" % SECONDS) from None
+        raise ProbeError("no answer after %g seconds" % limit) from None
     except OSError as error:
         raise ProbeError(str(error.strerror)) from None
     return Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -49,9 +50,11 @@ def _environment(tree: Tree, path: str) -> Json:
     info = tree.stat(path) if exists else None
     distributions: Dict[str, Json] = {}
     torch: Optional[Json] = None
+    deepspeed: Optional[Json] = None
     for place in places:
         distributions.update(_distributions(tree, place))
         torch = torch or _torch(tree, place)
+        deepspeed = deepspeed or _deepspeed(tree, place)
     return {
         "path": path,
         "exists": exists,
@@ -59,6 +62,7 @@ def _environment(tree: Tree, path: str) -> Json:
         "uid": info.st_uid if info is not None else None,
         "distributions": distributions,
         "torch": torch,
+        "deepspeed": deepspeed,
     }
 
 
@@ -139,6 +143,33 @@ def parse_torch_version(text: str) -> Json:
         "version": _assigned(text, "__version__"),
         "hip": _assigned(text, "hip"),
         "cuda": _assigned(text, "cuda"),
+    }
+
+
+def _deepspeed(tree: Tree, place: str) -> Optional[Json]:
+    path = place + "/deepspeed/git_version_info_installed.py"
+    text = tree.read_text("python_envs", path, optional=True)
+    return None if text is None else parse_deepspeed_record(text)
+
+
+def parse_deepspeed_record(text: str) -> Json:
+    """Return what DeepSpeed's build wrote down: version, ops (name to whether it was compiled) and torch ("2.0").
+
+    None for what is not said or is no plain value; nothing of the file is executed.
+    """
+    values: Json = {}
+    for line in text.splitlines():
+        name, _, value = line.partition("=")
+        try:
+            values[name.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    version, ops, torch = values.get("version"), values.get("installed_ops"), values.get("torch_info")
+    against = torch.get("version") if isinstance(torch, dict) else None
+    return {
+        "version": version if isinstance(version, str) else None,
+        "ops": {str(name): built is True for name, built in ops.items()} if isinstance(ops, dict) else None,
+        "torch": against if isinstance(against, str) else None,
     }
 
 

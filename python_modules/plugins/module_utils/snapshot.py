@@ -22,6 +22,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     apt_sources,
     cpu,
     cpu_power,
+    deepspeed_ops,
     devices,
     dkms,
     dpkg,
@@ -39,6 +40,7 @@ from ansible_collections.instinct.bringup.plugins.module_utils import (
     memory_settings,
     modules,
     mounts,
+    mpi_build,
     network,
     numa,
     opt_rocm,
@@ -74,7 +76,9 @@ class Request(NamedTuple):
     env_logs: Sequence[str] = ()
     leftovers: Sequence[str] = ()
     launch_user: str = ""
+    mpi_prefix: str = ""
     tools: bool = False
+    deepspeed_ops: Optional[Dict[str, str]] = None
 
 
 # What a tree must hold for an area to be looked at in it: one of these paths. Areas that are not
@@ -126,7 +130,9 @@ LIVE = {
     "space": "free space is of the machine that runs this",
     "shm": "shared memory is of the machine that runs this",
     "services": "processes are of the machine that runs this",
+    "mpi": "no command is run for another root",
     "tools": "no command is run for another root",
+    "deepspeed_ops": "nothing is compiled for another root",
 }
 
 
@@ -248,8 +254,18 @@ class _Builder:
             "kernel_log": self.area("kernel_log", lambda: kernel_log.read_kernel_log(tree, self.live)),
             "slurm": self.area("slurm", lambda: slurm.read_slurm(tree)),
             "launch": self.area("launch", lambda: launch_access.read_launch(tree, request.launch_user, self.live)),
+            "mpi": self.area("mpi", lambda: mpi_build.read_mpi(tree, request.mpi_prefix, probe)),
             "tools": self.area("tools", lambda: smi.run_tools(tree, probe)) if asked else None,
+            "deepspeed_ops": self._ops(request, probe),
         }
+
+    def _ops(self, request: Request, probe: Optional[Probe]) -> Optional[Json]:
+        def read() -> Optional[Json]:
+            if probe is None or not request.deepspeed_ops:
+                return None
+            return deepspeed_ops.read_ops(self.tree, probe, deepspeed_ops.OpsRequest(**request.deepspeed_ops))
+
+        return self.area("deepspeed_ops", read)
 
     def _gpu_addresses(self) -> List[str]:
         return [card["bdf"] for card in self.gpus or []]

@@ -68,10 +68,19 @@ options:
     description: Name of the user who starts jobs, whose home and whose keys made by the role launch are wanted.
     type: str
     default: ""
+  mpi_prefix:
+    description: Folder of an Open MPI that is not the distribution's, which is asked what it was built with.
+    type: str
+    default: ""
   tools:
     description: Also ask C(rocm-smi) and C(amd-smi), which cost more than the rest of the snapshot.
     type: bool
     default: false
+  deepspeed_ops:
+    description: >-
+      Compile and load ops of DeepSpeed's in a cache of their own, which takes minutes. Keys are C(user), whose job it
+      would be, C(venv), C(rocm_home) and C(arch), such as V(gfx90a).
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -147,7 +156,9 @@ def main() -> None:
             "env_logs": {"type": "list", "elements": "str", "default": []},
             "leftovers": {"type": "list", "elements": "str", "default": []},
             "launch_user": {"type": "str", "default": ""},
+            "mpi_prefix": {"type": "str", "default": ""},
             "tools": {"type": "bool", "default": False},
+            "deepspeed_ops": {"type": "dict"},
         },
         supports_check_mode=True,
     )

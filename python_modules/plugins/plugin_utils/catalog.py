@@ -93,6 +93,11 @@ class Catalog:
         """Return what installers leave beside their packages, and the vendor's hosts."""
         return self._load(self.directory / "leftovers.yml")
 
+    @property
+    def mpi(self) -> dict[str, t.Any]:
+        """Return what is built of Open MPI and UCX, and which UCX is for which ROCm."""
+        return self._load(self.directory / "mpi.yml")
+
     def deepspeed(self, name: str) -> dict[str, t.Any]:
         """Return a table about DeepSpeed: "pairs", "keys" or "advice"."""
         return self._load(self.directory / "deepspeed" / f"{name}.yml")

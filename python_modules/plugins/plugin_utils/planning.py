@@ -92,6 +92,7 @@ def plan_for_host(
         snapshot=seen,
         fleet=() if profile.problems else _fleet(action, task_vars, run_dir, profile),
         lock=None if profile.problems else read_lock(action, profile),
+        deepspeed_lock=None if profile.problems else read_lock(action, profile, "deepspeed_lock_file"),
         local=str(action._play_context.connection) == "local",
         peers={} if profile.problems else load_peers(action, task_vars, run_dir, profile),
     )
@@ -103,11 +104,11 @@ def _plain(value: t.Any) -> t.Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def read_lock(action: ActionBase, profile: Profile) -> str | None:
-    """Return the text of the lock, with paths as Ansible resolves them, or None where there is none."""
-    if not profile["pytorch_lock_file"]:
+def read_lock(action: ActionBase, profile: Profile, option: str = "pytorch_lock_file") -> str | None:
+    """Return the text of the lock that an option names, with paths as Ansible resolves them, or None where there is none."""
+    if not profile[option]:
         return None
-    path = pathlib.Path(action._loader.path_dwim(profile["pytorch_lock_file"]))
+    path = pathlib.Path(action._loader.path_dwim(profile[option]))
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

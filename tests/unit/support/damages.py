@@ -241,6 +241,11 @@ DERIVED = {
     "pytorch.reinstall": "the part of the lock that lacks",
     "pytorch.owner": "who owns the environment, repaired with the wheels",
     "pytorch.damaged": "the part of the lock that is repaired",
+    "mpi.build": "a build takes a compiler and a quarter of an hour: None here, since the distribution's MPI is the default",
+    "pytorch.kind": "pip's arguments",
+    "pytorch.environment": "variables of a build",
+    "deepspeed.locks": "the part of DeepSpeed's lock that lacks: it goes through what mends the wheels of torch",
+    "deepspeed.scratch": "the same folder as pytorch.scratch",
     "launch.model": "what the files say, for a person",
     "launch.ssh": "keys between nodes, where a site asks for them: off here, since it takes two nodes",
     "kernel_tuning.reload": "whether systemd is told of new units",
@@ -254,6 +259,7 @@ FRAME = ("preflight", "reboot")
 NO_THING = {
     "probe": "a question to the mirror or to apt",
     "journal": "an interrupted run, which the tests of interruptions make",
+    "build": "an MPI of the site's own building, which is off by default: see mpi.build",
 }
 
 

@@ -203,7 +203,9 @@ def platform() -> Json:
             "user": "deploy", "home": "/home/deploy", "unsafe": [], "listening": [22], "ephemeral": [32768, 60999],
             "authorized": [f"restrict ssh-ed25519 {'A' * 68} instinct-bringup-launch"],
         },
+        "mpi": None,
         "tools": None,
+        "deepspeed_ops": None,
     }  # fmt: skip
 
 

@@ -7,12 +7,15 @@ import hashlib
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from .data import DATA_DIR
 
 LOCK = DATA_DIR / "real-wheels.txt"
-PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64")
+PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
+# What has no wheels at all.
+SOURCE_ONLY = ("deepspeed",)
 
 
 class FetchError(RuntimeError):
@@ -36,13 +39,13 @@ def wanted(text: str) -> dict[str, tuple[str, str]]:
     return out
 
 
-def ensure(cache: Path) -> list[Path]:
-    """Return the wheels' files in `cache`, fetching those that are not there (some 31 MB the first time)."""
-    hashes = {digest for _, digest in wanted(LOCK.read_text(encoding="utf-8")).values()}
+def ensure(cache: Path, lock: Path = LOCK) -> list[Path]:
+    """Return the files that a lock names in `cache`, fetching what is not there (LOCK: some 31 MB the first time)."""
+    hashes = {digest for _, digest in wanted(lock.read_text(encoding="utf-8")).values()}
     cache.mkdir(mode=0o755, parents=True, exist_ok=True)
     present = _by_hash(cache)
     if not hashes <= set(present):
-        _download(cache)
+        _download(cache, lock)
         present = _by_hash(cache)
     missing = hashes - set(present)
     if missing:
@@ -51,16 +54,28 @@ def ensure(cache: Path) -> list[Path]:
 
 
 def _by_hash(folder: Path) -> dict[str, Path]:
-    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in folder.glob("*.whl")}
+    files = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
+    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
 
 
-def _download(cache: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", "--no-deps"]
-    command += ["--only-binary", ":all:", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"]
+def _download(cache: Path, lock: Path) -> None:
+    """Fetch wheels for the nodes' Python, and the source of what publishes nothing else."""
+    text = lock.read_text(encoding="utf-8")
+    names = wanted(text)
+    source = [name for name in names if name in SOURCE_ONLY]
+    wheels = ["--only-binary", ":all:", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311"]
     for platform in PLATFORMS:
-        command += ["--platform", platform]
-    done = subprocess.run(
-        [*command, "--dest", str(cache), "-r", str(LOCK)], check=False, text=True, capture_output=True
-    )
+        wheels += ["--platform", platform]
+    for chosen, words in ((names.keys() - set(source), wheels), (source, ["--no-binary", ":all:"])):
+        lines = [line for line in text.splitlines() if line.split("==")[0] in chosen]
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as part:
+            part.write("\n".join(lines) + "\n")
+            part.flush()
+            _pip_download([*words, "--dest", str(cache), "-r", part.name])
+
+
+def _pip_download(words: list[str]) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", "--no-deps"]
+    done = subprocess.run([*command, *words], check=False, text=True, capture_output=True)
     if done.returncode != 0:
         raise FetchError(f"pip download failed ({done.returncode}):\n{done.stderr[-2000:]}")

@@ -13,6 +13,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import (  
     apt,
     binding,
     boot,
+    deepspeed_build,
     deepspeed_config,
     dkms,
     env,

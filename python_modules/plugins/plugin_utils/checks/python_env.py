@@ -17,7 +17,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.vendor import planned_file
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import lock_pins, normalize
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins, normalize
 
 AREAS = ("python_envs",)
 REINSTALL = (
@@ -81,7 +81,8 @@ def torch_is_rocm(context: CheckContext) -> c.Iterator[Finding]:
     yield from problems
     if venv is None:
         return
-    wanted = str(context.release["torch"]["packages"]["torch"])
+    own = context.option("pytorch_packages") or {}
+    wanted = str(own.get("torch") or context.release["torch"]["packages"]["torch"])
     evidence = f"{venv['path']}: torch/version.py"
     torch = venv.get("torch")
     if torch is None:

@@ -17,7 +17,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
 )
 
 # These areas are null when the node has no such thing, which the checks judge themselves.
-NULL_IS_AN_ANSWER = frozenset({"kfd", "tools"})
+NULL_IS_AN_ANSWER = frozenset({"kfd", "tools", "mpi", "deepspeed_ops"})
 
 CheckFunction = c.Callable[[CheckContext], c.Iterable[Finding]]
 

@@ -8,19 +8,20 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError, ConfigRefused
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import NAMES as EXAMPLE
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.profile import ProfileError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl, repositories, topology
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import plan_deepspeed
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES as CONFIG_FILES
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import (
+    install_refusals,
+    lock_paths,
+)
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.interrupted import (
-    found_changes,
     interrupted_runs,
-    needs_settling,
     waited_notes,
 )
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.keep import keep_inputs
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel import victims
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tuning import (
     live_paths,
     plan_kernel_tuning,
@@ -28,18 +29,15 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.kernel_tunin
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import launch_paths, plan_launch
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Refusal, Step
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import plan_mpi
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import mpi_paths, mpi_refusals, plan_mpi
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.preflight import plan_preflight
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge import (
     plan_purge,
     purge_refusals,
-    simulation_inputs,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import (
-    index_url,
-    lock_pins,
     plan_pytorch,
     pytorch_refusals,
-    scratch_path,
 )
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rccl import plan_rccl
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.reboot import reboot_reasons
@@ -56,9 +54,9 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.rocm import 
     LD_CONF,
     PATH_PROFILE,
     UDEV_RULES,
-    fingerprint,
     plan_rocm,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import scratch_path
 from ansible_collections.instinct.bringup.plugins.plugin_utils.printable import printable
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
@@ -85,11 +83,14 @@ def watched_paths(profile: Profile) -> list[str]:
         PATH_PROFILE,
         UDEV_RULES,
         *(f"{venv}/{name}" for name in ("requirements.lock", "constraints.txt", "pip.conf")),
+        *lock_paths(venv),
         scratch_path(venv),
         *rccl.PATHS,
         *topology.PATHS,
         *(f"{deepspeed}/{name}" for name in (*CONFIG_FILES, "hostfile")),
+        *(f"{deepspeed}/example/{name}" for name in EXAMPLE),
         *launch_paths(profile),
+        *mpi_paths(profile),
         *tuning_paths(profile),
         *live_paths(profile),
     ]
@@ -140,8 +141,12 @@ def build_plan(ctx: PlanContext) -> PlanDict:
         refusals += change_refusals(ctx, fetching, going)
     if _disturbs_jobs(changed) or (reboot["needed"] and reboot["allowed"]):
         refusals += gpu_users(ctx)
+    if any(step.role == "mpi" and step.inputs["build"] for step in changed):
+        refusals += mpi_refusals(ctx)
     if changed and (not only or "pytorch" in only):
         refusals += pytorch_refusals(ctx)
+    if changed and (not only or "deepspeed" in only):
+        refusals += install_refusals(ctx)
     if refusals:
         chosen = []
     asked = chosen or reboot["needed"] or (interrupted_runs(ctx) and not only)
@@ -168,7 +173,7 @@ def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboo
 
     What is rendered comes after the reboot: it is made from what the new driver shows.
     """
-    frame = [_preflight(ctx, changed)] if changed or interrupted_runs(ctx) else []
+    frame = [plan_preflight(ctx, changed)] if changed or interrupted_runs(ctx) else []
     frame += [step for step in chosen if step.role not in RENDERED]
     if reboot["needed"] and reboot["allowed"]:
         changes = tuple(
@@ -176,69 +181,6 @@ def _with_frame(ctx: PlanContext, chosen: list[Step], changed: list[Step], reboo
         )
         frame.append(Step("reboot", changes, {}))
     return frame + [step for step in chosen if step.role in RENDERED]
-
-
-def _preflight(ctx: PlanContext, changed: list[Step]) -> Step:
-    """Return the probe of what the steps will fetch: only what they fetch is asked for."""
-    by_role = {step.role: step for step in changed}
-    probe: dict[str, t.Any] = {
-        "repositories": [],
-        "urls": [],
-        "wheel_index": None,
-        "timeout": ctx.profile["preflight_timeout"],
-    }
-    changes = []
-    if {"rocm", "rocm_purge"} & set(by_role):
-        probe["key_url"], probe["key_fingerprint"] = repositories.key_url(ctx), fingerprint(ctx)
-        probe["repositories"] = [
-            {"name": "ROCm", "url": repositories.apt_url(ctx), "suite": ctx.codename},
-            {"name": "amdgpu driver", "url": repositories.driver_url(ctx), "suite": ctx.codename},
-        ]
-        changes.append(_probe_change("repositories and their signatures", repositories.apt_url(ctx)))
-        if ctx.profile["rocm_method"] == "amdgpu_install":
-            probe["urls"] = [
-                {
-                    "name": "amdgpu-install",
-                    "url": repositories.installer_url(ctx),
-                    "sha256": ctx.profile["rocm_installer_sha256"],
-                }
-            ]
-    wheels = [change for step in changed if step.role == "pytorch" for change in step.changes if change.kind == "wheel"]
-    if ctx.profile["pytorch_wheelhouse"]:
-        # The controller fetches them, once for all nodes; a node need not reach the index at all.
-        wheels = []
-    if wheels:
-        pins = lock_pins(ctx.lock or "")
-        probe["wheel_index"] = {
-            "url": index_url(ctx),
-            "tag": ctx.area("python").get("tag"),
-            "wheels": [{"name": change.subject, "version": pins[change.subject]} for change in wheels],
-        }
-        changes.append(_probe_change("wheels for this Python", index_url(ctx)))
-    packages = sorted({change.subject for step in changed for change in step.changes if change.kind == "package"})
-    purge = by_role.get("rocm_purge")
-    # What need not be whole before the purge: it goes, or it can be whole only after it.
-    going = [*purge.inputs["packages"], *victims(ctx, purge.inputs["packages"])] if purge else []
-    changes += found_changes(ctx, going)
-    if going:
-        subject = "the package manager's simulation of the purge"
-        changes.append(Change("probe", subject, "not asked", "takes nothing beyond the list", "before anything goes"))
-    inputs = {
-        "purge": simulation_inputs(purge, needs_settling(ctx)) if purge else None,
-        "keep": keep_inputs(ctx, changed),
-        "probe": probe if probe["repositories"] or wheels else None,
-        "settle": needs_settling(ctx),
-        "going": going,
-        # Unattended upgrades would take apt's lock between two of our calls, or move what is being installed.
-        "pause": any(change.kind == "package" for step in changed for change in step.changes),
-        "closes": interrupted_runs(ctx),
-        "journal": {"run_id": ctx.run_id, "steps": [step.role for step in changed], "packages": packages},
-    }
-    return Step("preflight", tuple(changes), inputs)
-
-
-def _probe_change(subject: str, url: str) -> Change:
-    return Change("probe", subject, "not asked", "answers and verifies", f"{url}, before anything is changed")
 
 
 def _adoption(ctx: PlanContext, installed: list[str]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan DeepSpeed's configs and the hostfile."""
+"""Plan DeepSpeed: its installation, its configs, the hostfile and the example."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.example import example_files
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import hostfile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import ManagedFile
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import plan_configs
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_install import plan_install
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
 
 _KNOWN = re.compile(r"^(\S+) slots=([0-9]+)$", re.MULTILINE)
@@ -24,9 +26,11 @@ def plan_deepspeed(ctx: PlanContext) -> Step:
     entries, notes = hostfile_entries(ctx, f"{directory}/hostfile")
     configs = plan_configs(ctx, dict(entries))
     hosts = ManagedFile(f"{directory}/hostfile", hostfile(entries), "one line a node, slots are its GPUs")
-    files = [*configs.files, hosts]
-    inputs = {"files": [file.as_input() for file in files]}
-    return Step("deepspeed", tuple(ctx.file_changes(files)), inputs, tuple(files), notes=(*notes, *configs.notes))
+    install = plan_install(ctx)
+    files = [*configs.files, hosts, *example_files(directory), *install.files]
+    changes = (*install.changes, *ctx.file_changes(files))
+    inputs = {"files": [file.as_input() for file in files], **install.inputs}
+    return Step("deepspeed", changes, inputs, tuple(files), notes=(*notes, *configs.notes))
 
 
 def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]], list[str]]:

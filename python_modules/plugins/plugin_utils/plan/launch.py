@@ -15,6 +15,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.plan import rccl,
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed import hostfile_entries
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch_ssh import plan_ssh
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext, Step
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.mpi import mpi_prefix
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 NAMES = ("rank.sh", "deepspeed.sh", "torchrun.sh", "openmpi.sh", "slurm.sbatch", "report_rank.py", "rankfile")
@@ -100,6 +101,7 @@ def launch_model(ctx: PlanContext, rccl_step: Step) -> LaunchModel | None:
         interface=interface_of(selector, ctx.area("net").get("interfaces") or []),
         bind=topology.WRAPPER_PATH if topology.WRAPPER_PATH in environment else "",
         slurm_gpus=_slurm_counts_gpus(ctx),
+        mpi_prefix=mpi_prefix(ctx.profile),
     )
 
 

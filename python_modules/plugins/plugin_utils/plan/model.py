@@ -43,7 +43,7 @@ class PlanContext:
 
     fleet: host names and GPU counts for the hostfile, None where nobody knows the count.
     peers: what the other hosts of a job showed in this run, by host; empty where no option asks for it.
-    run_dir: folder of the run on the controller. lock: text of the wheels' lock file, None when the site named none.
+    run_dir: folder of the run on the controller. lock, deepspeed_lock: text of the wheels' lock file and of DeepSpeed's, None when the site named none.
     local: the node is the controller itself, which cannot reboot itself and go on.
     """
 
@@ -54,6 +54,7 @@ class PlanContext:
     snapshot: dict[str, t.Any]
     fleet: tuple[tuple[str, int | None], ...] = ()
     lock: str | None = None
+    deepspeed_lock: str | None = None
     local: bool = False
     peers: t.Mapping[str, Peer] = dataclasses.field(default_factory=dict)
 
@@ -71,6 +72,11 @@ class PlanContext:
     def driver_release(self) -> dict[str, t.Any]:
         """Return the catalog's entry of the release that the driver is of: the wanted one, unless a site says other."""
         return self.catalog.release(self.profile["rocm_driver_release"] or self.profile["rocm_release"])
+
+    @property
+    def torch_packages(self) -> dict[str, str]:
+        """Return torch and what goes with it, name to exact version: the site's own, else the release's."""
+        return dict(self.profile["pytorch_packages"] or self.release["torch"]["packages"])
 
     @property
     def driver(self) -> dict[str, t.Any]:

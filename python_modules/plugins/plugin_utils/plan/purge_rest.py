@@ -8,7 +8,7 @@ import typing as t
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_list import PurgeList
-from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.pytorch import lock_pins, normalize
+from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.wheels import lock_pins, normalize
 
 # Who owns the folder triton/ of an environment: with two owners the last one installed wins.
 TRITONS = ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton")

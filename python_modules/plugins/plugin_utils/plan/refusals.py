@@ -100,6 +100,7 @@ def _form_refusals(profile: Profile) -> list[Refusal]:
         if not path.isprintable() or posixpath.normpath(path) != path or path.count("/") < 2:
             wanted = "an absolute path below a folder, without '..' and without a slash at its end"
             refusals.append(value_refusal(option, f"{option} is {path!r}", wanted))
+    refusals += _torch_refusals(profile)
     if not profile["rocm_base_url"]:
         refusals.append(value_refusal("rocm_base_url", "rocm_base_url is empty", "the URL of AMD's server or a mirror"))
     speed = profile["pcie_expected_speed"]
@@ -108,6 +109,25 @@ def _form_refusals(profile: Profile) -> list[Refusal]:
             value_refusal("pcie_expected_speed", f"pcie_expected_speed is {speed!r}", 'such as "16.0 GT/s"')
         )
     return refusals
+
+
+def _torch_refusals(profile: Profile) -> list[Refusal]:
+    """Refuse what cannot be a version or the name of an op: YAML makes a number of 2.0, and a name becomes a variable's."""
+    packages, option = profile["pytorch_packages"], "deepspeed_build_ops"
+    refusals = [
+        value_refusal("pytorch_packages", f"{name} is {version!r}", 'a version in quotes, such as "2.0.1+site1"')
+        for name, version in packages.items()
+        if not isinstance(version, str) or not version
+    ]
+    if packages and "torch" not in packages:
+        wanted = "torch and its exact version, beside what goes with it"
+        refusals.append(value_refusal("pytorch_packages", f"only {', '.join(map(str, packages))}", wanted))
+    wanted = "all, or names of DeepSpeed's ops such as fused_adam"
+    return refusals + [
+        value_refusal(option, f"{op!r} in {option}", wanted)
+        for op in profile[option]
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", op)
+    ]
 
 
 def _pair_refusals(profile: Profile, catalog: Catalog) -> list[Refusal]:
@@ -204,7 +224,7 @@ def change_refusals(ctx: PlanContext, roles: t.Collection[str], going: t.Collect
     refusals = [*_gpu_count(ctx), *busy_refusals(ctx)]
     if "rocm" in roles:
         refusals += kernel_refusals(ctx)
-    if {"rocm_purge", "rocm", "mpi", "pytorch"} & set(roles):
+    if {"rocm_purge", "rocm", "mpi", "pytorch", "deepspeed"} & set(roles):
         refusals += _unfinished_packages(ctx, going)
     refusals += space_refusals(ctx, roles)
     return refusals

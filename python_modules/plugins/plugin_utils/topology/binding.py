@@ -23,7 +23,7 @@ _WRAPPER = """\
 #
 #   mpirun -np {count} --bind-to none {path} python3 train.py
 #   torchrun --nproc-per-node {count} --no-python {path} python3 train.py
-#   deepspeed --no_python {path} python3 train.py
+#   deepspeed --no_python --no_local_rank {path} python3 train.py
 #
 # A local rank counts the GPUs as HIP does, in the order of KFD's nodes, which is not the order of the bus ids.
 rank=${{LOCAL_RANK:-${{OMPI_COMM_WORLD_LOCAL_RANK:-${{MPI_LOCALRANKID:-${{SLURM_LOCALID:-}}}}}}}}

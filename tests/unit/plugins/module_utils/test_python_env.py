@@ -35,6 +35,13 @@ cuda: Optional[str] = None
 git_version = 'abc'
 hip: Optional[str] = '5.4.22803-474e8620'
 """
+DEEPSPEED = """\
+version='0.9.3'
+git_hash='unknown'
+installed_ops={'fused_adam': True, 'cpu_adam': False}
+compatible_ops={'fused_adam': True, 'cpu_adam': True}
+torch_info={'version': '2.0', 'cuda_version': '0.0', 'hip_version': '5.4'}
+"""
 
 
 def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
@@ -45,6 +52,7 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
             f"{SITE}/torch-2.0.1+rocm5.4.2.dist-info/METADATA": "Name: torch\nVersion: 2.0.1+rocm5.4.2\n",
             f"{SITE}/torch-2.0.1+rocm5.4.2.dist-info/RECORD": "torch/version.py,,\n",
             f"{SITE}/torch/version.py": TORCH,
+            f"{SITE}/deepspeed/git_version_info_installed.py": DEEPSPEED,
             f"{SITE}/plain/__init__.py": "",
         }
     )
@@ -64,6 +72,7 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
                 "torch": {"version": "2.0.1+rocm5.4.2", "requires": [], "record": True, "uid": os.getuid()},
             },
             "torch": {"version": "2.0.1+rocm5.4.2", "hip": "5.4.22803-474e8620", "cuda": None},
+            "deepspeed": {"version": "0.9.3", "ops": {"fused_adam": True, "cpu_adam": False}, "torch": "2.0"},
         }
     ]
     assert tree.problems() == []
@@ -72,7 +81,15 @@ def test_an_environment_is_read_from_its_files(plant: Plant) -> None:
 def test_one_that_is_not_there(plant: Plant) -> None:
     tree = plant({"/opt/instinct/venv/lib": None})
     assert python_env.read_environments(tree, [VENV]) == [
-        {"path": VENV, "exists": False, "python": None, "uid": None, "distributions": {}, "torch": None}
+        {
+            "path": VENV,
+            "exists": False,
+            "python": None,
+            "uid": None,
+            "distributions": {},
+            "torch": None,
+            "deepspeed": None,
+        }
     ]
     assert tree.problems() == []
 
@@ -123,3 +140,18 @@ def test_this_interpreter() -> None:
     assert seen["executable"] == sys.executable
     assert seen["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
     assert seen["tag"] == f"cp{sys.version_info[0]}{sys.version_info[1]}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "installed_ops=__import__('os').system('false')",
+        "installed_ops={'fused_adam':",
+        "installed_ops=[1]\ntorch_info=7\nversion=3",
+        "installed_ops=" + "(" * 5000,
+    ],
+    ids=["empty", "code", "cut", "other kinds", "deep"],
+)
+def test_a_record_of_deepspeed_that_says_nothing_plain(text: str) -> None:
+    assert python_env.parse_deepspeed_record(text) == {"version": None, "ops": None, "torch": None}

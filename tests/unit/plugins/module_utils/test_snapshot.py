@@ -21,7 +21,7 @@ AREAS = (
     *("gpu_processes", "users", "groups", "dpkg", "apt", "opt", "alternatives", "leftovers", "space", "python_envs"),
     *("net", "watch", "environment", "journal", "system"),
     *("iommu", "cpu_power", "secure_boot", "sysctl", "thp", "shm", "services", "firmware_files"),
-    *("rccl_libraries", "kernel_log", "slurm", "launch", "tools"),
+    *("rccl_libraries", "kernel_log", "slurm", "launch", "mpi", "tools", "deepspeed_ops"),
 )
 NOTHING = Request()
 
@@ -37,8 +37,8 @@ def test_a_live_node_has_every_area(plant: Plant, made_node: dict[str, Any]) -> 
     seen = build_snapshot(tree.root, Request(packages=["hipcc"], spaces=["/opt"], watch=["/etc/passwd"]), probe)
     assert tuple(seen)[:6] == ("schema", "collected", "root", "cpu_seconds", "problems", "skipped")
     assert tuple(seen)[6:] == AREAS
-    # The made /dev has no shared memory, and nobody asked for the tools.
-    assert [area for area in AREAS if seen[area] is None] == ["shm", "kernel_log", "tools"]
+    # The made /dev has no shared memory, and nobody asked for an MPI, the tools or the ops.
+    assert [area for area in AREAS if seen[area] is None] == ["shm", "kernel_log", "mpi", "tools", "deepspeed_ops"]
     assert seen["skipped"] == {}
     assert seen["apt"]["policy"]["hipcc"]["candidate"] == "1"
     assert seen["dpkg"]["packages"]["dpkg"]["status"] == "ii "
@@ -58,7 +58,9 @@ def test_another_root_asks_nothing_of_this_machine(plant: Plant, made_node: dict
         "apt.locks",
         "shm",
         "services",
+        "mpi",
         "tools",
+        "deepspeed_ops",
     }
     assert seen["python"] is seen["gpu_processes"] is seen["space"] is None
     assert seen["devices"]["open_as"] is seen["apt"]["policy"] is seen["apt"]["locks"] is None

@@ -18,7 +18,7 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry i
 AREAS = (
     "os", "kernel", "numa", "pci", "modules", "dkms", "devices", "users", "dpkg", "apt", "opt", "alternatives",
     "python_envs", "watch", "environment", "system", "cpu", "cpu_power", "secure_boot", "sysctl", "shm", "services", "firmware_files",
-    "kernel_log", "slurm", "launch", "net", "iommu",
+    "kernel_log", "slurm", "launch", "mpi", "net", "iommu",
 )  # fmt: skip
 
 

@@ -110,12 +110,20 @@ def test_y07_the_systems_python_is_never_installed_into() -> None:
 
 
 def test_y10_wheels_are_unpacked_where_the_venv_is_and_its_space_is_asked_first() -> None:
-    assert 'TMPDIR: "{{ pytorch_step.inputs.scratch }}"' in role_text("pytorch")
+    assert 'TMPDIR: "{{ pytorch_lock.scratch }}"' in role_text("pytorch")
     assert "--no-cache-dir" in role_text("pytorch")
     snapshot = made.bare()
     snapshot["space"]["/opt/instinct-bringup/venv"] = {"free_bytes": 2**30, "total_bytes": 2**40}
     (refusal,) = made.plan(snapshot)["refusals"]
     assert (refusal["subject"], refusal["seen"]) == ("/opt/instinct-bringup/venv", "1.0 GiB free")
+
+
+def test_y10_every_word_of_the_fetch_is_a_text() -> None:
+    # YAML makes a mapping of an unquoted word with a colon at its end.
+    tasks = yaml.safe_load((ROLES / "pytorch" / "tasks" / "wheelhouse.yml").read_text(encoding="utf-8"))
+    lists = [value for task in tasks for value in task.get("vars", {}).values()]
+    assert len(lists) == 2
+    assert all(isinstance(word, str) for words in lists for word in words)
 
 
 def test_y10_the_controller_fetches_the_wheels_once_for_all_nodes_of_one_python() -> None:
