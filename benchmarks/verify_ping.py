@@ -4,6 +4,7 @@
 
     .venv/bin/python benchmarks/verify_ping.py -i inventory/lab [--rounds 5]
 
+The nodes are measured as they are, and the verdicts are told: nodes that fail many checks cost more printing.
 The two take turns, so that what else the machine does falls on both, and the fastest round of each counts: a
 slower one measures the neighbours. Exit code 1 when the ratio is above the target.
 """

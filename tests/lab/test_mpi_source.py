@@ -17,13 +17,15 @@ from pathlib import Path
 
 import pytest
 
+from instinct_lab import settings
+
 from .conftest import REPOSITORY, Lab, Playbook
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 BUILDER, OTHER = "node2", "node1"
 PREFIX = "/opt/instinct-bringup/mpi"
 SOURCES = {"ucx": ("bookworm", "1.13.1"), "openmpi": ("trixie", "5.0.7")}
-HEADERS = ["xz-utils", "libamdhip64-dev", "libhsa-runtime-dev"]
+HEADERS = ["xz-utils", "libamdhip64-dev", "libhsa-runtime-dev", "libhsakmt-dev"]
 
 
 def served(lab: Lab, folder: Path) -> dict[str, str]:
@@ -42,15 +44,16 @@ def served(lab: Lab, folder: Path) -> dict[str, str]:
         f"{{ {lines}; }} > /etc/apt/sources.list.d/test-src.list; apt-get update -qq; mkdir -p /lab-src; cd /lab-src; "
         f"apt-get source -qq --download-only {wanted}; rm /etc/apt/sources.list.d/test-src.list; apt-get update -qq",
     )
-    container = lab.on(BUILDER, "ls /lab-src").split()
+    fetched = lab.on(BUILDER, "ls /lab-src").split()
     place = REPOSITORY / ".lab" / "mirror" / "mpi"
     place.mkdir(mode=0o755, parents=True, exist_ok=True)
     options = {}
     for name, as_version in (("ucx", "1.14.1"), ("openmpi", "5.0.7")):
-        found = next(entry for entry in container if re.fullmatch(rf"{name}_[0-9.]+\.orig\.tar\.xz", entry))
-        lab.on(BUILDER, f"cp /lab-src/{found} /lab/{found}")
+        found = next(entry for entry in fetched if re.fullmatch(rf"{name}_[0-9.]+\.orig\.tar\.xz", entry))
+        inside = f"{settings.container_name(BUILDER)}:/lab-src/{found}"
+        subprocess.run(["podman", "cp", inside, folder], check=True)
         path = place / f"{name}-{as_version}.tar.gz"
-        _repack(next((REPOSITORY / ".lab" / "nodes" / BUILDER).glob(f"{found}")), path, folder / name)
+        _repack(folder / found, path, folder / name)
         options[f"mpi_{name}_version"] = as_version
         options[f"mpi_{name}_url"] = f"http://mirror.lab/mpi/{name}-{{version}}.tar.gz"
         options[f"mpi_{name}_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -7,6 +7,7 @@ variables: at 300 kB a node, a thousand nodes would cost 2 GB and five times the
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import shlex
@@ -56,7 +57,7 @@ class ActionModule(ActionBase):
             return int(profile["reboot_timeout"]) if cut and not profile.problems else 0
 
         def ask(name: str, given: dict[str, t.Any]) -> dict[str, t.Any]:
-            return self._ask(name, given, variables, may_reboot)
+            return _taken_apart(self._ask(name, given, variables, may_reboot))
 
         answer = ask("node_facts", arguments)
         if settled and is_busy(answer.get("snapshot") or {}):
@@ -160,6 +161,16 @@ def _with_profile(arguments: dict[str, t.Any], profile: Profile) -> dict[str, t.
         "deepspeed_ops": ops if profile["deepspeed_probe_ops"] and user else None,
     }
     return {**asked, **arguments, **merged}
+
+
+def _taken_apart(answer: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return a module's answer with the snapshot, which it hands over as one text; without one that is damaged."""
+    rest = {key: value for key, value in answer.items() if key != "snapshot"}
+    try:
+        value = json.loads(answer.get("snapshot", ""))
+    except (TypeError, ValueError, RecursionError):
+        return rest
+    return {**rest, "snapshot": value} if isinstance(value, dict) else rest
 
 
 def _explained(

@@ -22,10 +22,7 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.recorder import VERIFY, RunRecorder
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import RunFolderError
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import summary_table
-from ansible_collections.instinct.bringup.plugins.plugin_utils.warm import warm
+from ansible_collections.instinct.bringup.plugins.plugin_utils.bytecode import keep_bytecode
 
 if t.TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -34,8 +31,11 @@ if t.TYPE_CHECKING:
     from ansible.playbook.play import Play
     from ansible.playbook.task import Task
 
+    from ansible_collections.instinct.bringup.plugins.plugin_utils.report.recorder import RunRecorder
+
 RUN = "instinct.bringup.run"
 PLAN = "instinct.bringup.plan"
+VERIFY = "instinct.bringup.verify"
 
 
 class CallbackModule(CallbackBase):
@@ -48,14 +48,17 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._recorder = RunRecorder()
+        # None as long as there was no run of ours.
+        self._recorder: RunRecorder | None = None
         self._opens_run = False
 
     def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
         """Start with the run, show a plan, take up a verdict."""
         action = _action(result)
         if action == RUN and "run" in result.result:
-            self._guarded(self._recorder.start, result.result["run"]["dir"])
+            self._guarded(self._take_up().start, result.result["run"]["dir"])
+        elif self._recorder is None:
+            return
         elif action == PLAN:
             # A plan that is made again, after the driver came, has nothing new for a person.
             if self._guarded(self._recorder.planned, _host(result)):
@@ -65,7 +68,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         """Note why a host goes no further; what a play ignores is none of ours."""
-        if ignore_errors:
+        if ignore_errors or self._recorder is None:
             return
         action = _action(result)
         role = result.task._role
@@ -80,17 +83,21 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
         """Note that a host does not answer."""
-        if not result.task_fields.get("ignore_unreachable"):
+        if self._recorder is not None and not result.task_fields.get("ignore_unreachable"):
             self._guarded(self._recorder.unreachable, _host(result), _message(result.result))
 
     def v2_runner_on_start(self, host: Host, task: Task) -> None:
         """Take the occasion to write what was held back."""
-        self._guarded(self._recorder.tick)
+        if self._recorder is not None:
+            self._guarded(self._recorder.tick)
 
     def v2_playbook_on_play_start(self, play: Play) -> None:
         """Remember whether the play is one of ours, and load what its processes will share."""
         self._opens_run = any(_full_name(task) == RUN for block in play.tasks for task in block.block)
         if self._opens_run:
+            self._take_up()
+            from ansible_collections.instinct.bringup.plugins.plugin_utils.warm import warm
+
             warm()
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
@@ -107,9 +114,22 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         """Write the whole report and show the summary."""
+        if self._recorder is None:
+            return
         results = self._guarded(self._recorder.finish)
         if results is not None and self._recorder.folder is not None:
+            from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import summary_table
+
             self._display.display(f"\n{summary_table(results)}\nreport: {self._recorder.folder.path}/index.html")
+
+    def _take_up(self) -> RunRecorder:
+        """Return the recorder. What it needs is imported here, since every other playbook would pay for it."""
+        if self._recorder is None:
+            keep_bytecode()
+            from ansible_collections.instinct.bringup.plugins.plugin_utils.report.recorder import RunRecorder
+
+            self._recorder = RunRecorder()
+        return self._recorder
 
     def _show_plan(self, result: CallbackTaskResult) -> None:
         text = result.result.get("plan_text")
@@ -118,6 +138,8 @@ class CallbackModule(CallbackBase):
 
     def _guarded(self, function: t.Callable[..., t.Any], *args: t.Any, **kwargs: t.Any) -> t.Any:
         """Call the recorder; a full disk under the report must not end the run on the nodes."""
+        from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import RunFolderError
+
         try:
             return function(*args, **kwargs)
         except (OSError, RunFolderError) as error:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ansible_collections.instinct.bringup.plugins.module_utils.control_file import parse_stanzas
 from ansible_collections.instinct.bringup.plugins.module_utils.probe import Probe, ask
@@ -124,24 +124,41 @@ def _automatic(tree: Tree) -> Optional[Set[Tuple[str, str]]]:
     return parse_extended_states(text) if text is not None else None
 
 
-def owned_below(tree: Tree, folder: str) -> Optional[Dict[str, Set[str]]]:
-    """Return {package: paths it owns that start with folder}, None when there is no dpkg.
+class FileLists:
+    """The lists of the packages' files, which dpkg keeps one file a package: read when first asked for, and once."""
 
-    All file lists are searched, whatever the package is called: a site's own package may own a
-    file there too.
-    """
-    names = tree.list_folder("opt", INFO)
-    if names is None:
-        return None
-    needle = ("\n" + folder).encode()
-    owned: Dict[str, Set[str]] = {}
-    for name in names:
-        if not name.endswith(".list"):
-            continue
-        data = tree.read_bytes("opt", "%s/%s" % (INFO, name), limit=_MAX_LIST_BYTES)
-        if data is None or needle not in b"\n" + data:
-            continue
-        package = name[: -len(".list")].partition(":")[0]
-        lines = data.decode("utf-8", "surrogateescape").splitlines()
-        owned.setdefault(package, set()).update(line for line in lines if line.startswith(folder))
-    return owned
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._read = False
+        self._lists: Optional[List[Tuple[str, bytes]]] = None
+
+    def lists(self) -> Optional[List[Tuple[str, bytes]]]:
+        """Return (package, its paths, each after a line break and before one), None when there is no dpkg."""
+        if not self._read:
+            self._read = True
+            names = self._tree.list_folder("dpkg", INFO, ordered=False)
+            self._lists = None if names is None else list(self._of(names))
+        return self._lists
+
+    def _of(self, names: List[str]) -> Iterator[Tuple[str, bytes]]:
+        for name in names:
+            if name.endswith(".list"):
+                data = self._tree.read_bytes("dpkg", "%s/%s" % (INFO, name), limit=_MAX_LIST_BYTES)
+                if data is not None:
+                    yield name[: -len(".list")].partition(":")[0], b"\n" + data
+
+    def below(self, folder: str) -> Optional[Dict[str, Set[str]]]:
+        """Return {package: paths it owns that start with folder}, None when there is no dpkg.
+
+        All lists are searched, whatever the package is called: a site's own package may own a file there too.
+        """
+        lists = self.lists()
+        if lists is None:
+            return None
+        needle = ("\n" + folder).encode()
+        owned: Dict[str, Set[str]] = {}
+        for package, data in lists:
+            if needle in data:
+                lines = data.decode("utf-8", "surrogateescape").splitlines()
+                owned.setdefault(package, set()).update(line for line in lines if line.startswith(folder))
+        return owned

@@ -8,15 +8,13 @@ import os
 import stat
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from ansible_collections.instinct.bringup.plugins.module_utils.dpkg import INFO
+from ansible_collections.instinct.bringup.plugins.module_utils.dpkg import FileLists
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
-
-_MAX_LIST_BYTES = 64 * 1024 * 1024
 
 Json = Dict[str, Any]
 
 
-def read_leftovers(tree: Tree, patterns: Sequence[str]) -> List[Json]:
+def read_leftovers(tree: Tree, patterns: Sequence[str], files: FileLists) -> List[Json]:
     """Return what the patterns find, each path once, with its type and the packages that own it or something in it.
 
     patterns: absolute, with * and ? in the last part only. owners: None where there is no dpkg to ask.
@@ -25,7 +23,7 @@ def read_leftovers(tree: Tree, patterns: Sequence[str]) -> List[Json]:
     for pattern in patterns:
         paths.extend(path for path in _matches(tree, pattern) if path not in paths)
     kinds = {path: _kind(tree, path) for path in paths}
-    owners = _owners(tree, kinds) if paths else {}
+    owners = _owners(files, kinds) if paths else {}
     return [
         {"path": path, "type": kind, "owners": None if owners is None else sorted(owners.get(path, ()))}
         for path, kind in kinds.items()
@@ -44,10 +42,10 @@ def _kind(tree: Tree, path: str) -> str:
     return "link" if stat.S_ISLNK(mode) else "directory" if stat.S_ISDIR(mode) else "file"
 
 
-def _owners(tree: Tree, kinds: Dict[str, str]) -> Optional[Dict[str, Set[str]]]:
+def _owners(files: FileLists, kinds: Dict[str, str]) -> Optional[Dict[str, Set[str]]]:
     """Return {path: packages}. A folder is owned by what has something in it, not by what only lists it."""
-    names = tree.list_folder("leftovers", INFO, optional=True)
-    if names is None:
+    lists = files.lists()
+    if lists is None:
         return None
     # On a merged /usr dpkg's lists hold either spelling of /lib.
     needles = [
@@ -56,14 +54,8 @@ def _owners(tree: Tree, kinds: Dict[str, str]) -> Optional[Dict[str, Set[str]]]:
         for prefix in ("", "/usr")
     ]
     found: Dict[str, Set[str]] = {}
-    for name in names:
-        if not name.endswith(".list"):
-            continue
-        data = tree.read_bytes("leftovers", "%s/%s" % (INFO, name), limit=_MAX_LIST_BYTES)
-        if data is None:
-            continue
-        data = b"\n" + data
+    for package, data in lists:
         for path, needle in needles:
             if needle in data:
-                found.setdefault(path, set()).add(name[: -len(".list")].partition(":")[0])
+                found.setdefault(path, set()).add(package)
     return found

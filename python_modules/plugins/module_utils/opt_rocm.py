@@ -7,7 +7,7 @@ import os
 import stat
 from typing import Any, Dict, List, Optional, Set
 
-from ansible_collections.instinct.bringup.plugins.module_utils.dpkg import owned_below
+from ansible_collections.instinct.bringup.plugins.module_utils.dpkg import FileLists
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 OPT = "/opt"
@@ -19,7 +19,7 @@ MAX_ENTRIES = 200_000
 Json = Dict[str, Any]
 
 
-def read_opt(tree: Tree) -> Optional[Json]:
+def read_opt(tree: Tree, files: FileLists) -> Optional[Json]:
     """Return the snapshot's "opt"; None with a problem when /opt cannot be looked at.
 
     owners and unowned_files are None where there is no dpkg database to tell them.
@@ -29,7 +29,7 @@ def read_opt(tree: Tree) -> Optional[Json]:
         return None
     paths = ["%s/%s" % (OPT, name) for name in names or [] if name == PREFIX or name.startswith(PREFIX + "-")]
     folders = [path for path in paths if _is_own_folder(tree, path)]
-    owned = owned_below(tree, OPT + "/" + PREFIX) if folders else {}
+    owned = files.below(OPT + "/" + PREFIX) if folders else {}
     return {"rocm_link": _link(tree), "trees": [_rocm_tree(tree, path, owned) for path in folders]}
 
 

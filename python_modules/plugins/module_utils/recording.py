@@ -49,15 +49,16 @@ class RecordingTree(Tree):
     def read_bytes(
         self, area: str, path: str, optional: bool = False, limit: int = MAX_BYTES, whole: bool = True
     ) -> Optional[bytes]:
-        """Return the bytes as Tree does, and remember them."""
+        """Return the bytes as Tree does, and remember them, or that somebody asked for them."""
+        self._visited.add(path)
         data = super().read_bytes(area, path, optional, limit, whole)
         if data is not None:
             self._contents[path] = data
         return data
 
-    def list_folder(self, area: str, path: str, optional: bool = False) -> Optional[List[str]]:
+    def list_folder(self, area: str, path: str, optional: bool = False, ordered: bool = True) -> Optional[List[str]]:
         """Return the names as Tree does, and remember them."""
-        names = super().list_folder(area, path, optional)
+        names = super().list_folder(area, path, optional, ordered)
         if names is not None:
             self._listed[path] = names
         return names

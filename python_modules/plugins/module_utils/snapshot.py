@@ -176,6 +176,7 @@ class _Builder:
         self.live = live
         self.skipped: Dict[str, str] = {}
         self.gpus: Optional[List[Json]] = None
+        self.files = dpkg.FileLists(tree)
 
     def guard(self, area: str, read: Callable[[], Value]) -> Optional[Value]:
         """Return what a reader returns, None and a problem when it breaks."""
@@ -219,9 +220,9 @@ class _Builder:
             "groups": self.guard("users", lambda: users.read_groups(local)) if "users" not in self.skipped else None,
             "dpkg": self.area("dpkg", lambda: dpkg.read_dpkg(tree, probe)),
             "apt": self.area("apt", lambda: self._apt(request, probe)),
-            "opt": self.area("opt", lambda: opt_rocm.read_opt(tree)),
+            "opt": self.area("opt", lambda: opt_rocm.read_opt(tree, self.files)),
             "alternatives": self.area("alternatives", lambda: alternatives.read_alternatives(tree)),
-            "leftovers": self.area("leftovers", lambda: leftovers.read_leftovers(tree, request.leftovers)),
+            "leftovers": self.area("leftovers", lambda: leftovers.read_leftovers(tree, request.leftovers, self.files)),
             "space": self.area("space", lambda: mounts.read_space(tree, request.spaces)),
             "python_envs": self.area("python_envs", lambda: python_env.read_environments(tree, request.venvs)),
             "net": self.area("net", lambda: network.read_net(tree)),

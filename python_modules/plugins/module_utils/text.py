@@ -21,6 +21,8 @@ MAX_BYTES = 4 * 1024 * 1024
 # The snapshot travels over ssh: of many alike problems the first ones and the number will do.
 MAX_PROBLEMS_PER_AREA = 60
 _MAX_LINKS = 40
+# Non-blocking, so that a pipe in the place of a file cannot hold the run up.
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 # A 64-bit number in binary is no longer than this.
 _MAX_DIGITS = 66
@@ -96,8 +98,17 @@ class Tree:
     def _folder(self, folder: str) -> str:
         known = self._folders.get(folder)
         if known is None:
-            known = self._folders[folder] = self._walk(folder)
+            known = self._folders[folder] = self._enter(folder)
         return known
+
+    def _enter(self, folder: str) -> str:
+        """Return a folder without links by one look: most folders stand in one that is known already."""
+        above, _, name = folder.rpartition("/")
+        if name in ("", ".", ".."):
+            return self._walk(folder)
+        here = self._folder(above) + "/" + name
+        self._keep_away(here)
+        return self._walk(here) if stat.S_ISLNK(os.lstat(self._prefix + here).st_mode) else here
 
     def _walk(self, path: str) -> str:
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
@@ -137,8 +148,7 @@ class Tree:
         whole: a file longer than limit is a problem; without it, the first limit bytes are returned.
         """
         try:
-            # Non-blocking, so that a pipe in the place of a file cannot hold the run up.
-            handle = os.open(self.host_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            handle = self._open(path)
             try:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
                     raise ValueError("not a regular file")
@@ -153,6 +163,20 @@ class Tree:
             if not (optional and (refused or is_absent(error))):
                 self.problem(area, path, error)
             return None
+
+    def _open(self, path: str) -> int:
+        """Open a file for reading. Raises OSError."""
+        folder, _, name = path.rpartition("/")
+        if name not in ("", ".", ".."):
+            here = self._folder(folder) + "/" + name
+            self._keep_away(here)
+            try:
+                return os.open(self._prefix + here, _READING | os.O_NOFOLLOW)
+            except OSError as error:
+                # The one answer of a link: asking before would be a call more for each of a thousand files.
+                if error.errno != errno.ELOOP:
+                    raise
+        return os.open(self.host_path(path), _READING)
 
     def keep_piece(self, path: str, data: bytes) -> None:
         """Take note of the end of a file that was read; only a recording does (recording.py)."""
@@ -187,10 +211,14 @@ class Tree:
             self.problem(area, path, "not a number: %r" % text[:40])
         return number
 
-    def list_folder(self, area: str, path: str, optional: bool = False) -> Optional[List[str]]:
-        """Return the names in a folder, in natural order (card2 before card10), or None and a problem."""
+    def list_folder(self, area: str, path: str, optional: bool = False, ordered: bool = True) -> Optional[List[str]]:
+        """Return the names in a folder, in natural order (card2 before card10), or None and a problem.
+
+        ordered: without it in any order, for a folder of thousands of names of which the order tells nothing.
+        """
         try:
-            return sorted(os.listdir(self.host_path(path)), key=natural_key)
+            names = os.listdir(self.host_path(path))
+            return sorted(names, key=natural_key) if ordered else names
         except OSError as error:
             if not (optional and is_absent(error)):
                 self.problem(area, path, error)

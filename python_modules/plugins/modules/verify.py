@@ -58,7 +58,7 @@ counts:
   type: dict
   sample: {ok: 52, skipped: 3}
 problems:
-  description: The checks that kept the node from V(pass), as C(results.json) has them.
+  description: The first ten checks that kept the node from V(pass). C(results.json) has all.
   returned: always, except in check mode
   type: list
   elements: dict

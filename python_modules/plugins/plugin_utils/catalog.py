@@ -24,6 +24,7 @@ class UnknownEntry(Exception):
         super().__init__(f"{kind} {name!r} is not in the catalog; it holds {', '.join(known)}")
 
 
+@functools.lru_cache(maxsize=4096)
 def release_key(release: str) -> tuple[int, ...]:
     """Return a release such as "5.4.2" as integers, so that 5.10 is newer than 5.9."""
     return tuple(int(part) for part in release.split("."))

@@ -8,6 +8,7 @@ form that AMD's builds have, or when no distribution ships a package of that nam
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import typing as t
 
@@ -50,6 +51,7 @@ class PackageFamilies:
     """Classify installed packages by the catalog's families."""
 
     def __init__(self, catalog: Catalog) -> None:
+        self._known: dict[str, list[bool]] = {}
         data = catalog.families
         suffix = data["name_suffix"]
         self._versions = {form: re.compile(text) for form, text in data["version_patterns"].items()}
@@ -65,11 +67,18 @@ class PackageFamilies:
 
     def is_family_name(self, name: str) -> bool:
         """Say whether a name is one that ROCm uses, whoever built the package."""
-        return any(pattern.fullmatch(name) for pattern, _only in self._names)
+        return bool(self._families_of(name))
+
+    def _families_of(self, name: str) -> list[bool]:
+        """Return for each family of a name whether no distribution has it. A plan asks for each package again and again."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = [only for pattern, only in self._names if pattern.fullmatch(name)]
+        return known
 
     def classify(self, name: str, version: str) -> Vendor | None:
         """Return what an AMD package's version tells, or None when it is not AMD's build."""
-        matches = [only for pattern, only in self._names if pattern.fullmatch(name)]
+        matches = self._families_of(name)
         if not matches:
             return None
         for form in ("rocm", "driver", "radeon_branch", "installer"):
@@ -85,3 +94,9 @@ class PackageFamilies:
             return Vendor(self._branches.get(groups["branch"]), groups.get("suite"))
         encoded = groups["encoded"]
         return Vendor(decode_release(encoded) or self._branches.get(decode_branch(encoded) or ""), groups.get("suite"))
+
+
+@functools.cache
+def families_of(catalog: Catalog) -> PackageFamilies:
+    """Return a catalog's classifier of packages, made once a process: it reads every release."""
+    return PackageFamilies(catalog)

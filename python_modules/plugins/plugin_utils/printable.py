@@ -15,6 +15,9 @@ T = t.TypeVar("T")
 def printable(value: T) -> T:
     """Return a value with every character that cannot be printed written as an escape, at any depth."""
     if isinstance(value, str):
+        # Nearly all are, and a report has thousands of them.
+        if value.isprintable():
+            return value
         return t.cast("T", "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value))
     if isinstance(value, dict):
         return t.cast("T", {key: printable(entry) for key, entry in value.items()})

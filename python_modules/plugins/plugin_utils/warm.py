@@ -7,11 +7,12 @@ in every process anew it was most of the time of a run (benchmarks/verify_ping.p
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import default_catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.env.registry import default_registry
-from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies
+from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import families_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import all_options
 
 _ACTIONS = ("node_facts", "plan", "verify")
@@ -24,5 +25,7 @@ def warm() -> None:
     catalog = default_catalog()
     all_options(catalog)
     # It reads every release, to know old drivers by their branch.
-    PackageFamilies(catalog)
+    families_of(catalog)
     default_registry()
+    # What is there by now stays: no process has to look through it for garbage, and to copy it by that.
+    gc.freeze()

@@ -42,13 +42,15 @@ FOREIGN = ("rocm-bandwidth-test", "1.4.0.50701-98~22.04")
 class Damage:
     """Hold a script that damages managed things of one kind, and the subjects that the plan must then name, and no other.
 
-    along: kinds of change that the damage brings with it, such as the hold of a package.
+    along: kinds of change that the damage brings with it, such as the hold of a package. leaves: files that the repair
+    leaves otherwise than they were, on purpose.
     """
 
     kind: str
     subjects: tuple[str, ...]
     script: str
     along: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
 
 
 def _files(inputs: Inputs) -> list[Damage]:
@@ -118,7 +120,9 @@ def _members(_inputs: Inputs) -> list[Damage]:
 
 
 def _link(_inputs: Inputs) -> list[Damage]:
-    return [Damage("link", ("/opt/rocm",), "ln -sfn /opt/rocm-0 /etc/alternatives/rocm")]
+    # The repair takes the choice by hand, so that a site's own one with a higher number does not win again.
+    record = ("/var/lib/dpkg/alternatives/rocm",)
+    return [Damage("link", ("/opt/rocm",), "ln -sfn /opt/rocm-0 /etc/alternatives/rocm", leaves=record)]
 
 
 def _wheels(inputs: Inputs) -> list[Damage]:

@@ -21,7 +21,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry i
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed import judge, model
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.errors import ConfigError
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.host import host_limits, may_pin
-from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.memory import HOST, gib
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.memory import Job, estimate, gib
+from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.sizes import make_sizes
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.version import deepspeed_version, torch_version
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.deepspeed_configs import FILES
 
@@ -76,7 +77,10 @@ def config_values(context: CheckContext) -> c.Iterator[Finding]:
     ),
 )
 def offload_fits(context: CheckContext) -> c.Iterator[Finding]:
-    """Hold 18 bytes for each declared parameter of the node's share against its memory, group limit and locked memory."""
+    """Hold 18 bytes for each declared parameter of the node's share against its memory, group limit and locked memory.
+
+    It fails where nothing but offload fits the cards; else the config is only of no use, and that is warned of.
+    """
     parameters = int(context.option("deepspeed_model_parameters") or 0)
     if not parameters:
         yield skipped("deepspeed_model_parameters does not say how large the model is")
@@ -91,20 +95,27 @@ def offload_fits(context: CheckContext) -> c.Iterator[Finding]:
         if not mine or world is None:
             yield unknown("the GPUs of the node or of the job are not known", path, path)
         else:
-            need = -(-parameters * HOST * mine // max(world, mine))
-            yield _offloaded(context, path, need, pinned=offload)
+            yield _offloaded(context, path, Job(parameters, max(world, mine), mine), pinned=offload)
     if not found:
         yield skipped("no config here offloads to the node's memory")
 
 
-def _offloaded(context: CheckContext, path: str, need: int, pinned: bool) -> Finding:
+def _offloaded(context: CheckContext, path: str, job: Job, pinned: bool) -> Finding:
+    found = estimate(job, make_sizes(context.profile, context.model["vram_bytes"], False))
+    need = max(config.host_bytes for config in found)
     limits = host_limits(context.snapshot)
     memory, observed = limits.memory, f"{gib(need)} GiB needed; {limits.describe()}"
     if memory is None:
         return unknown(context.problem("/proc/meminfo", "memory"), path, path)
     expected = f"at most {gib(memory)} GiB"
     if need > memory:
-        return Finding(FAIL, path, expected, observed, "the need is above what a job may take", path)
+        reason = "the need is above what a job may take"
+        others = [
+            config.name for config in found if not config.host_bytes and config.total <= context.model["vram_bytes"]
+        ]
+        if others:
+            return Finding(WARN, path, expected, observed, f"{reason}; {' and '.join(others)} fit the cards", path)
+        return Finding(FAIL, path, expected, observed, reason, path)
     fine, why = may_pin(need, limits)
     if pinned and not fine:
         return Finding(WARN, path, "pin_memory false", observed, f"pin_memory is true, and {why}", path)

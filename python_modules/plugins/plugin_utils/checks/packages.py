@@ -18,11 +18,11 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model impo
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.registry import check
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.vendor import (
     DPKG_STATUS,
-    families_of,
     is_installed,
     package_rows,
     vendor_packages,
 )
+from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import families_of
 
 # dpkg's second letter: half-configured, half-installed, unpacked, triggers awaited, triggers pending.
 UNFINISHED = {

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import collections.abc as c
-import functools
 import typing as t
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.hardware import Json
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import CheckContext
-from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies, Vendor
+from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import Vendor, families_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.model import PlanContext
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.purge_apt import is_vendor_uri
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
@@ -37,12 +35,6 @@ def package_rows(context: CheckContext) -> dict[str, Json]:
 def is_installed(row: Json | None) -> bool:
     """Say whether a package is wholly installed: the second letter of dpkg's status is i."""
     return row is not None and str(row["status"])[1:2] == "i"
-
-
-@functools.cache
-def families_of(catalog: Catalog) -> PackageFamilies:
-    """Return a catalog's classifier of packages, made once a process."""
-    return PackageFamilies(catalog)
 
 
 def vendor_packages(context: CheckContext) -> dict[str, tuple[Json, Vendor]]:

@@ -17,7 +17,12 @@ import typing as t
 
 import yaml
 
-from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import CATALOG_DIR, LOADER, release_key
+from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import (
+    CATALOG_DIR,
+    LOADER,
+    default_catalog,
+    release_key,
+)
 
 # RCCL's source of October 2024 has no release number; it is newer than 6.2 and older than 6.3.
 DEVELOP = "develop"
@@ -206,9 +211,9 @@ def _near(component: Component, version: str) -> tuple[str, ...]:
 @functools.cache
 def default_registry() -> Registry:
     """Return the collection's own registry, read once a process."""
-    torch = {}
-    for path in (CATALOG_DIR / "releases").glob("*.yml"):
-        entry = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
-        if (entry.get("torch") or {}).get("packages"):
-            torch[path.stem] = str(entry["torch"]["packages"]["torch"]).partition("+")[0]
+    torch, catalog = {}, default_catalog()
+    for release in catalog.releases:
+        packages = (catalog.release(release).get("torch") or {}).get("packages")
+        if packages:
+            torch[release] = str(packages["torch"]).partition("+")[0]
     return Registry(CATALOG_DIR / "variables", torch)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import re
 
 from ansible_collections.instinct.bringup.plugins.plugin_utils.deepspeed.hostfile import MOST_SLOTS
@@ -44,6 +45,8 @@ class Hostfile:
         return sum(slots for _host, slots in self.hosts)
 
 
+# Every node of a fleet has the same file, and several checks read it: a thousand times a thousand lines are seconds.
+@functools.lru_cache(maxsize=16)
 def read_hostfile(text: str) -> Hostfile:
     """Return what a hostfile says and what is wrong with it. Any text is taken."""
     hosts: dict[str, int] = {}

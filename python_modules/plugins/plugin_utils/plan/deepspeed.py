@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from ansible_collections.instinct.bringup.plugins.module_utils.text import natural_key
@@ -40,9 +41,20 @@ def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]]
     A host that this run did not look at keeps what the node's file says of it: a run with --limit must
     not shrink a cluster. A host that cannot stand in the file is left out here and refused on its own.
     """
-    known = dict(_KNOWN.findall(str((ctx.watched(path) or {}).get("text") or "")))
+    entries, notes = _entries(ctx.fleet, str((ctx.watched(path) or {}).get("text") or ""))
+    return list(entries), list(notes)
+
+
+# The hosts of a fleet are the same for each of them, and two roles ask: worked out again for every host, a thousand
+# hosts would be a million lines.
+@functools.lru_cache(maxsize=16)
+def _entries(
+    fleet: tuple[tuple[str, int | None], ...], text: str
+) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """Return hostfile_entries of a fleet. text: the node's file of now."""
+    known = dict(_KNOWN.findall(text))
     entries, notes = [], []
-    for host, seen in ctx.fleet:
+    for host, seen in fleet:
         count = seen if seen is not None else int(known.get(host, 0))
         try:
             hostfile([(host, count)])
@@ -50,4 +62,4 @@ def hostfile_entries(ctx: PlanContext, path: str) -> tuple[list[tuple[str, int]]
         except ConfigError as error:
             reason = "set gpu_count for it, or let it answer" if count == 0 else str(error)
             notes.append(f"{host} is not in the hostfile: {reason}")
-    return sorted(entries, key=lambda entry: natural_key(entry[0])), notes
+    return tuple(sorted(entries, key=lambda entry: natural_key(entry[0]))), tuple(notes)

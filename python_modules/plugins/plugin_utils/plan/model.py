@@ -10,7 +10,7 @@ import typing as t
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import Catalog
 from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.peers import Peer
 from ansible_collections.instinct.bringup.plugins.plugin_utils.managed import Change, ManagedFile, file_change
-from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies
+from ansible_collections.instinct.bringup.plugins.plugin_utils.packages import PackageFamilies, families_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
 
 
@@ -91,7 +91,7 @@ class PlanContext:
     @functools.cached_property
     def families(self) -> PackageFamilies:
         """Return the classifier of installed packages."""
-        return PackageFamilies(self.catalog)
+        return families_of(self.catalog)
 
     @functools.cached_property
     def distribution(self) -> dict[str, t.Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
+import functools
 
 from ansible_collections.instinct.bringup.plugins.module_utils.rccl_topology import build_topology, render_xml
 from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import UnknownEntry, default_catalog
@@ -42,5 +43,10 @@ def _drawing(folder: RunFolder, host: str, version: str) -> Drawing | None:
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         # No snapshot, no topology for RCCL, or a damaged file: a report is made without the drawing.
         return None
-    text = explanation_text(explain_topology(render_xml(topology), version))
-    return Drawing(draw_svg(picture_of(host, topology, snapshot)), text)
+    return Drawing(draw_svg(picture_of(host, topology, snapshot)), _explained(render_xml(topology), version))
+
+
+@functools.lru_cache(maxsize=64)
+def _explained(xml: str, version: str) -> str:
+    """Return what RCCL plans on a topology: the machines of a rack have the same one, and share the answer."""
+    return explanation_text(explain_topology(xml, version))

@@ -11,6 +11,8 @@ Json = c.Mapping[str, t.Any]
 
 # What a sentence and a table name one by one; results.json has them all.
 TOLD = 5
+# Of one node alone, or of a whole fleet.
+TOLD_AT_LENGTH = 2 * TOLD
 
 
 def decisive(checks: c.Iterable[Json]) -> list[Json]:
@@ -60,10 +62,10 @@ def failure_message(host: str, verdict: str, checks: c.Sequence[Json]) -> str:
     """Return what Ansible prints of a node that did not pass: each decisive check with what to do."""
     found = decisive(checks)
     lines = [f"{host} is {verdict}: {verdict_reason(verdict, checks)}"]
-    for check in found[: 2 * TOLD]:
+    for check in found[:TOLD_AT_LENGTH]:
         lines += [f"- {check_sentence(check)}", f"    do: {check['remedy']}"]
-    if len(found) > 2 * TOLD:
-        lines.append(f"and {len(found) - 2 * TOLD} more; the run's report has them all")
+    if len(found) > TOLD_AT_LENGTH:
+        lines.append(f"and {len(found) - TOLD_AT_LENGTH} more; the run's report has them all")
     return "\n".join(lines)
 
 
@@ -83,9 +85,9 @@ def summary_table(results: Json) -> str:
         lines += [f"{'':<{width}}    waived {check_sentence(check)}" for check in waived]
     odd = results.get("fleet") or []
     lines += ["", "unlike the other nodes:"] * bool(odd)
-    lines += [f"  {one['sentence']}" for one in odd[: 2 * TOLD]]
-    if len(odd) > 2 * TOLD:
-        lines.append(f"  and {len(odd) - 2 * TOLD} more; the run's report has them all")
+    lines += [f"  {one['sentence']}" for one in odd[:TOLD_AT_LENGTH]]
+    if len(odd) > TOLD_AT_LENGTH:
+        lines.append(f"  and {len(odd) - TOLD_AT_LENGTH} more; the run's report has them all")
     counts = [f"{number} {verdict}" for verdict, number in results["summary"].items() if verdict != "nodes" and number]
     number = results["summary"]["nodes"]
     lines.append(f"{number} node{'' if number == 1 else 's'}: {', '.join(counts) or 'none'}")

@@ -53,6 +53,21 @@ def test_a_snapshot_that_fails_says_what_to_do_and_is_kept_as_a_refusal(
     assert (record["verdict"], record["reason"]) == ("refused", result["msg"])
 
 
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        ({"changed": False, "snapshot": '{"schema":1}'}, {"changed": False, "snapshot": {"schema": 1}}),
+        ({"snapshot": '{"schema":1'}, {}),
+        ({"snapshot": "[1]"}, {}),
+        ({"msg": "no"}, {"msg": "no"}),
+        ({"snapshot": "[" * 100_000}, {}),
+    ],
+    ids=["whole", "cut", "not an object", "none", "deeper than a snapshot is"],
+)
+def test_a_damaged_answer_is_no_snapshot(answer: dict[str, object], taken: dict[str, object]) -> None:
+    assert node_facts._taken_apart(answer) == taken
+
+
 def test_n07_a_python_that_is_too_old_is_named_with_the_one_that_is_needed() -> None:
     answer = {"msg": "MODULE FAILURE", "module_stderr": "SyntaxError: future feature annotations is not defined\n"}
     seen = "/usr/bin/python3 is Python 3.6.8"

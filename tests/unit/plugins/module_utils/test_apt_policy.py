@@ -4,8 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 from ansible_collections.instinct.bringup.plugins.module_utils.apt_policy import parse_policy, read_policy
 from ansible_collections.instinct.bringup.plugins.module_utils.command_runner import Result
+from ansible_collections.instinct.bringup.plugins.module_utils.probe import ProbeError
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
 Plant = Callable[[dict[str, Any]], Tree]
@@ -78,6 +81,44 @@ def test_versions_with_their_priorities_and_places() -> None:
     }
 
 
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "apt-cache", "policy", "hipcc"]
+IN_MEMORY = [
+    "apt-cache", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "policy", "hipcc",
+]  # fmt: skip
+PLAIN = ["apt-cache", "policy", "hipcc"]
+GONE = "hipcc:\n  Installed: (none)\n  Candidate: (none)\n"
+
+
+@pytest.mark.parametrize(
+    ("euid", "first", "calls"),
+    [
+        (1000, Result(0, SHADOWED, ""), [PLAIN]),
+        (0, Result(0, SHADOWED, ""), [AS_NOBODY]),
+        (0, Result(0, GONE, "W: Unable to read /etc/apt/sources.list.d/x.list"), [AS_NOBODY, IN_MEMORY]),
+        (0, Result(100, "", "E: no"), [AS_NOBODY, IN_MEMORY]),
+        (0, None, [AS_NOBODY, IN_MEMORY]),
+    ],
+    ids=["not root", "nobody sees all", "a source is only for root", "nobody may not", "no setpriv"],
+)
+def test_apt_is_asked_so_that_it_cannot_write(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, euid: int, first: Result | None, calls: list[list[str]]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: euid)
+    tree = plant({})
+    seen: list[list[str]] = []
+
+    def probe(argv: Sequence[str]) -> Result:
+        seen.append(list(argv))
+        if len(seen) == 1 and first is None:
+            raise ProbeError("No such file or directory")
+        return first if len(seen) == 1 and first is not None else Result(0, SHADOWED, "")
+
+    policy = read_policy(tree, probe, ["hipcc"])
+    assert seen == calls
+    assert policy == parse_policy(SHADOWED)
+    assert tree.problems() == []
+
+
 def asked(tree: Tree, text: str, names: Sequence[str]) -> tuple[Any, list[Sequence[str]]]:
     calls: list[Sequence[str]] = []
 
@@ -90,7 +131,7 @@ def asked(tree: Tree, text: str, names: Sequence[str]) -> tuple[Any, list[Sequen
 
 def test_all_names_go_in_one_call(plant: Plant) -> None:
     policy, calls = asked(plant({}), SHADOWED, ["hipcc", "bash", "unknown"])
-    assert calls == [["apt-cache", "policy", "hipcc", "bash", "unknown"]]
+    assert [call[-4:] for call in calls] == [["policy", "hipcc", "bash", "unknown"]]
     assert "unknown" not in policy
 
 

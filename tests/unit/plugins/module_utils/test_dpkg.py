@@ -108,7 +108,7 @@ def test_owners_are_found_in_every_list(plant: Plant) -> None:
             f"{info}/rocm-core.md5sums": "0  opt/rocm-5.4.2/x\n",
         }
     )
-    assert dpkg.owned_below(tree, "/opt/rocm") == {
+    assert dpkg.FileLists(tree).below("/opt/rocm") == {
         "rocm-core": {"/opt/rocm-5.4.2", "/opt/rocm-5.4.2/.info/version"},
         "libx": {"/opt/rocm-5.4.2/lib/libx.so"},
     }

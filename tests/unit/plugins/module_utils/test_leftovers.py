@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ansible_collections.instinct.bringup.plugins.module_utils.dpkg import FileLists
 from ansible_collections.instinct.bringup.plugins.module_utils.leftovers import read_leftovers
 from ansible_collections.instinct.bringup.plugins.module_utils.text import Tree
 
@@ -25,7 +26,7 @@ def test_what_the_patterns_find_and_who_owns_it(plant: Plant) -> None:
         }
     )
     patterns = ["/usr/src/amdgpu-*", "/usr/bin/amdgpu-uninstall", "/lib/firmware/updates/amdgpu", "/opt/amdgpu"]
-    assert read_leftovers(tree, patterns) == [
+    assert read_leftovers(tree, patterns, FileLists(tree)) == [
         {"path": "/usr/src/amdgpu-6.7.0", "type": "directory", "owners": []},
         {"path": "/usr/src/amdgpu-6.8.5", "type": "directory", "owners": ["amdgpu-dkms"]},
         {"path": "/usr/bin/amdgpu-uninstall", "type": "link", "owners": []},
@@ -35,6 +36,7 @@ def test_what_the_patterns_find_and_who_owns_it(plant: Plant) -> None:
 
 
 def test_without_dpkg_nobody_can_tell_the_owner(plant: Plant) -> None:
-    assert read_leftovers(plant({"/opt/amdgpu/x": "x"}), ["/opt/amdgpu"]) == [
+    tree = plant({"/opt/amdgpu/x": "x"})
+    assert read_leftovers(tree, ["/opt/amdgpu"], FileLists(tree)) == [
         {"path": "/opt/amdgpu", "type": "directory", "owners": None}
     ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def test_it_reads_a_root_and_changes_nothing(run_module: RunModule, tmp_path: Pa
     (tmp_path / "etc/os-release").write_text("ID=ubuntu\nVERSION_ID=22.04\n")
     result = run_module("node_facts", check_mode, root=str(tmp_path), watch=["/etc/os-release"])
     assert result["changed"] is False
-    snapshot = result["snapshot"]
+    snapshot = json.loads(result["snapshot"])
     assert (snapshot["schema"], snapshot["root"], snapshot["os"]["version_id"]) == (1, str(tmp_path), "22.04")
     assert snapshot["watch"]["/etc/os-release"]["text"] == "ID=ubuntu\nVERSION_ID=22.04\n"
     assert snapshot["skipped"]["gpu_processes"]
@@ -40,7 +41,7 @@ def test_arguments_that_cannot_be(run_module: RunModule, params: dict[str, Any],
 
 
 def test_this_machine_is_read_whoever_runs_the_test(run_module: RunModule) -> None:
-    snapshot = run_module("node_facts", spaces=["/"])["snapshot"]
+    snapshot = json.loads(run_module("node_facts", spaces=["/"])["snapshot"])
     assert snapshot["kernel"]["release"]
     assert snapshot["space"]["/"]["total_bytes"] > 0
     assert snapshot["skipped"] == {}

@@ -13,6 +13,7 @@ FOLDER = "/etc/deepspeed"
 ZERO3 = f"{FOLDER}/zero3.json"
 OFFLOAD = f"{FOLDER}/zero3_offload.json"
 SEVEN = {"deepspeed_model_parameters": 7_000_000_000}
+FORTY = {"deepspeed_model_parameters": 40_000_000_000}
 
 
 def text(path: str, content: str | None) -> Callable[[Json], None]:
@@ -143,9 +144,12 @@ def test_ds_config_values(row: Row) -> None:
     {
         "no model": Row("skipped", "how large the model is"),
         "fits": Row("ok", options=SEVEN, expected="at most 1024.0 GiB", subject=OFFLOAD),
-        "above the node": Row("fail", "above what a job may take", memory(100 << 30), options=SEVEN),
+        "above the node": Row("warn", "zero2 and zero3 and fsdp fit the cards", memory(100 << 30), options=SEVEN),
+        "above the node, and nothing else fits": Row(
+            "fail", "above what a job may take", memory(500 << 30), options=FORTY
+        ),
         "above the control group": Row(
-            "fail",
+            "warn",
             "above what a job may take",
             memory(1 << 40, 100 << 30),
             options=SEVEN,

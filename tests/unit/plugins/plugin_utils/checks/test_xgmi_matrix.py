@@ -18,6 +18,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.mesh impor
 
 MI250: list[tuple[int, int]] = [(one, other) for one, other in default_catalog().gpu("mi250")["xgmi"]["edges"][8]]
 
+MI250X: list[tuple[int, int]] = [(one, other) for one, other in default_catalog().gpu("mi250x")["xgmi"]["edges"][8]]
+
 
 def unlinked(one: int, other: int, both: bool = True) -> Any:
     """Take the XGMI link between two KFD nodes away, or only its way there."""
@@ -99,6 +101,31 @@ def test_a_full_mesh_where_a_partial_one_is_made_is_told() -> None:
 def test_a_board_of_another_size_is_judged_for_lonely_cards_only() -> None:
     matrix, _hive = judge(board(full_mesh(4), list(range(4))))
     assert (matrix.outcome, "knows no mesh of 4" in matrix.reason) == ("warn", True)
+
+
+# Made: two boards of the file's mesh, linked with each other. No source shows how 16 GCDs are really wired.
+MI250X_16 = [
+    *MI250X,
+    *((one + 8, other + 8) for one, other in MI250X),
+    *((card, card + 8) for card in range(8)),
+]
+
+
+def judge_16(edges: list[tuple[int, int]]) -> Any:
+    kfd = board(edges, list(range(16)), device=0x7408)
+    made = node(change=change("kfd", kfd), gpu_model="mi250x", gpu_count=16, gpu_hive_size=None)
+    return made.check("xgmi.matrix_expected")[0]
+
+
+def test_sixteen_gcds_of_which_no_mesh_is_known_are_no_fault_and_no_ok() -> None:
+    matrix = judge_16(MI250X_16)
+    assert (matrix.outcome, matrix.observed) == ("warn", "32 linked pairs")
+    assert "knows no mesh of 16 GPUs" in matrix.reason
+
+
+def test_of_sixteen_gcds_one_without_any_link_is_named() -> None:
+    matrix = judge_16([edge for edge in MI250X_16 if 13 not in edge])
+    assert (matrix.outcome, matrix.observed) == ("fail", "0000:2d:00.0 without a link")
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 63])
