@@ -94,8 +94,8 @@ collection: setup ## dist/: the collection instinct.bringup as an archive
 # make lock ROCM=5.4.2 [INDEX=https://…/whl] [NODE_PYTHON=3.10] writes the locks of a release instead: the wheels', DeepSpeed's.
 lock: ## requirements/*.txt again, or with ROCM=5.4.2 those of a release in locks/
 ifdef ROCM
-	@tools/wheel_lock.sh "$(ROCM)" $(INDEX) $(NODE_PYTHON)
-	@tools/deepspeed_lock.sh "$(ROCM)" "locks/pytorch-rocm$(ROCM).txt" $(NODE_PYTHON)
+	@tools/wheel_lock.sh "$(ROCM)" "$(INDEX)" "$(NODE_PYTHON)"
+	@tools/deepspeed_lock.sh "$(ROCM)" "locks/pytorch-rocm$(ROCM).txt" "$(NODE_PYTHON)"
 else
 	@tools/lock.sh
 endif
