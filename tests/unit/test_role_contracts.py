@@ -56,3 +56,17 @@ def test_names_begin_with_the_role_or_are_of_the_profile(role: Path) -> None:
 
 def test_the_plans_step_is_the_one_required_option(role: Path) -> None:
     assert [name for name, option in options(role).items() if option.get("required")] == [f"{role.name}_step"]
+
+
+def test_what_is_below_a_users_home_is_touched_as_that_user(role: Path) -> None:
+    # A user may put a link there, which root would follow.
+    for path in sorted((role / "tasks").glob("*.yml")):
+        for task in yaml.safe_load(path.read_text(encoding="utf-8")) or []:
+            paths = [
+                str(words.get(key, ""))
+                for words in task.values()
+                if isinstance(words, dict)
+                for key in ("path", "dest")
+            ]
+            if any(word.startswith(("~", "/home/")) for word in paths):
+                assert task.get("become_user") not in (None, "root"), f"{path.name}: {task['name']}"
