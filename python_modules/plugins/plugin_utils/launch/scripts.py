@@ -226,11 +226,14 @@ def openmpi_script(model: LaunchModel) -> str:
         options += f" --mca rmaps_rank_file_physical 1 -rf {shlex.quote(model.path('rankfile'))}"
         binding = "Each rank is bound to the processors of the rankfile beside this file."
     else:
-        options += " --bind-to none"
+        options += " --map-by slot --bind-to none"
         binding = "Ranks are not bound: set rccl_numa_binding to have them next to their GPUs."
+        if model.bind:
+            binding = f"Each rank is bound by {model.bind}."
     path = ""
     if model.mpi_prefix:
-        options = f"--prefix {shlex.quote(model.mpi_prefix)} {options}"
+        # Open MPI 5 has another name for it; each version passes over the other's.
+        options = f"--prefix {shlex.quote(model.mpi_prefix)} --mca plm_ssh_no_tree_spawn 1 {options}"
         path = f"PATH={shlex.quote(model.mpi_prefix)}/bin:$PATH\nexport PATH\n"
     return _OPENMPI.format(**_common(model), options=options, binding=binding, path=path)
 

@@ -54,7 +54,10 @@ def plan_launch(ctx: PlanContext, rccl_step: Step) -> Step | None:
     model = launch_model(ctx, rccl_step)
     if model is None:
         return None
-    ranks = rankfile.render_rankfile(model, _processors(ctx, model)) if model.bind else None
+    # Open MPI 5, which is built or there below mpi_prefix, counts processors by a numbering of its own and knows no
+    # rmaps_rank_file_physical: there the wrapper binds, by the kernel's numbers.
+    by_file = model.bind and not model.mpi_prefix
+    ranks = rankfile.render_rankfile(model, _processors(ctx, model)) if by_file else None
     model = dataclasses.replace(model, rankfile=ranks is not None)
     notes = [f"a job has {model.world_size} ranks on {len(model.hosts)} nodes and meets at {model.master}:{model.port}"]
     access = plan_ssh(ctx, model, launch_user(ctx.profile))
@@ -64,7 +67,7 @@ def plan_launch(ctx: PlanContext, rccl_step: Step) -> Step | None:
     changes = [Change("package", name, "not installed", "the distribution's", reason) for name in missing]
     changes += [*ctx.file_changes(files), *access.changes]
     absent = [] if ranks is not None else [model.path("rankfile")]
-    why = "no rankfile: rccl_numa_binding is false, or a host's processors are not known"
+    why = "no rankfile: rccl_numa_binding is false, a host's processors are not known, or the MPI reads it otherwise"
     changes += [change for path in absent if (change := absent_change(path, ctx.watched(path), why))]
     inputs = {
         "files": [file.as_input() for file in files],

@@ -174,10 +174,16 @@ def test_mpis_names_become_those_that_torch_reads(model: LaunchModel) -> None:
 
 def test_mpi_binds_by_the_rankfile_where_there_is_one(model: LaunchModel) -> None:
     assert "--bind-to none" in scripts.openmpi_script(model)
-    bound = scripts.openmpi_script(dataclasses.replace(model, rankfile=True, mpi_prefix="/opt/ompi"))
+    bound = scripts.openmpi_script(dataclasses.replace(model, rankfile=True, bind="/etc/rccl/bind-rank"))
     assert f"-rf {model.directory}/rankfile" in bound
     assert "--bind-to none" not in bound
-    assert "--prefix /opt/ompi" in bound
+
+
+def test_an_mpi_of_its_own_folder_leaves_the_binding_to_the_wrapper(model: LaunchModel) -> None:
+    text = scripts.openmpi_script(dataclasses.replace(model, bind="/etc/rccl/bind-rank", mpi_prefix="/opt/ompi"))
+    assert "--prefix /opt/ompi --mca plm_ssh_no_tree_spawn 1" in text
+    assert "--map-by slot --bind-to none" in text
+    assert "bound by /etc/rccl/bind-rank" in text
 
 
 @pytest.mark.parametrize("launcher", ["deepspeed.sh", "torchrun.sh", "openmpi.sh"])

@@ -98,6 +98,16 @@ def test_the_rankfile_has_the_processors_of_every_host() -> None:
     assert f"-rf {FOLDER}/rankfile" in rendered["openmpi.sh"]
 
 
+@pytest.mark.parametrize("provider", ["source", "existing"])
+def test_an_mpi_that_numbers_processors_otherwise_gets_no_rankfile(provider: str) -> None:
+    peers = {"node2": Peer("10.0.0.2", (), ("0-15", "16-31"))}
+    rendered = files(planned(peers=peers, rccl_numa_binding=True, mpi_provider=provider))
+    assert "rankfile" not in rendered
+    assert "-rf" not in rendered["openmpi.sh"]
+    # Under mpirun too.
+    assert "\nset -- /etc/rccl/bind-rank" in rendered["rank.sh"]
+
+
 def test_a_host_that_this_run_did_not_look_at_keeps_its_processors() -> None:
     snapshot = made.bare()
     snapshot["watch"][f"{FOLDER}/rankfile"] = {
