@@ -11,8 +11,8 @@ from ansible_collections.instinct.bringup.plugins.plugin_utils.catalog import de
 from ansible_collections.instinct.bringup.plugins.plugin_utils.launch.peers import Peer, peer_of, processors_of
 from ansible_collections.instinct.bringup.plugins.plugin_utils.plan.launch import public_key_path
 from ansible_collections.instinct.bringup.plugins.plugin_utils.profile import Profile
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import read_json, safe_name, write_json
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import read_snapshot
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.files import read_json, write_json
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import gathered_path, read_snapshot
 
 if t.TYPE_CHECKING:
     from ansible.plugins.action import ActionBase
@@ -28,7 +28,7 @@ def load_peers(
     if not (profile["launch_ssh"] or profile["rccl_numa_binding"]):
         return {}
     group = str(profile["deepspeed_hosts_group"])
-    path = run_dir / f"peers-{safe_name(group)}.json"
+    path = gathered_path(run_dir, group)
     if not path.is_file():
         hosts = task_vars["groups"][group]
         found = {host: _peer(action, task_vars["hostvars"][host], run_dir, str(host), profile) for host in hosts}

@@ -4,6 +4,7 @@
     RUN/run.json              id, verb, hosts, release, check mode, when it began and ended
     RUN/snapshots/HOST.json   what node_facts saw
     RUN/nodes/HOST.json       the node's record: plan, verdict, reason, checks
+    RUN/peers-GROUP.json      what hosts know of each other, from their snapshots
 
 A node writes one small file, so that a run of 1,000 nodes never rewrites what is already there.
 """
@@ -28,6 +29,7 @@ __all__ = [
     "RunFolder",
     "RunFolderError",
     "create_run_folder",
+    "gathered_path",
     "open_run_folder",
     "read_node",
     "read_snapshot",
@@ -63,10 +65,17 @@ def node_path(run_dir: pathlib.Path, host: str) -> pathlib.Path:
     return run_dir / "nodes" / f"{safe_name(host)}.json"
 
 
+def gathered_path(run_dir: pathlib.Path, group: str) -> pathlib.Path:
+    """Return where what the hosts of a group know of each other is, made from their snapshots once a run."""
+    return run_dir / f"peers-{safe_name(group)}.json"
+
+
 def write_snapshot(run_dir: pathlib.Path, host: str, snapshot: c.Mapping[str, t.Any]) -> pathlib.Path:
-    """Keep a host's snapshot and return its path."""
+    """Keep a host's snapshot and return its path. What hosts knew of each other by older ones is gathered anew."""
     path = snapshot_path(run_dir, host)
     write_json(path, snapshot)
+    for gathered in run_dir.glob("peers-*.json"):
+        gathered.unlink(missing_ok=True)
     return path
 
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.run_folder import (
     RunFolderError,
     create_run_folder,
+    gathered_path,
     node_path,
     open_run_folder,
     read_node,
@@ -54,6 +55,15 @@ def test_hosts_that_were_added_later_are_read_and_foreign_files_are_not(tmp_path
     write_json(folder.path / "nodes" / "x.json", {"host": "../../etc/passwd"})
     write_json(folder.path / "nodes" / "y.json", {})
     assert sorted(folder.read_nodes()) == ["a", "later"]
+
+
+def test_what_hosts_knew_of_each_other_goes_with_an_older_snapshot(tmp_path: Path) -> None:
+    folder = create_run_folder(tmp_path, ["a", "b"], verb="site", rocm_release="5.4.2")
+    write_snapshot(folder.path, "a", {"schema": 1})
+    gathered = gathered_path(folder.path, "gpu/nodes")
+    gathered.write_text("{}")
+    write_snapshot(folder.path, "b", {"schema": 1})
+    assert not gathered.exists()
 
 
 def test_a_snapshot_comes_back(tmp_path: Path) -> None:
