@@ -47,12 +47,15 @@ class ActionModule(ActionBase):
                 f"no snapshot to plan from; run instinct.bringup.node_facts first: {error}"
             ) from error
         unusable = [entry["seen"] for entry in planned.plan["refusals"] if entry["id"].startswith("profile.")]
+        launch = planned.plan["launch"]
+        if launch is not None and not launch["user"]:
+            # Ansible takes an empty become_user for root.
+            unusable.append("nobody says whose jobs these are: set launch_user, or a user in bringup_users")
         if unusable:
             reason = "the profile cannot be used: " + "; ".join(unusable)
             write_node(run_dir, host, {"verdict": "refused", "reason": reason, "checks": []})
             result.update(changed=False, failed=True, msg=f"{host}: {reason}")
             return result
-        launch = planned.plan["launch"]
         result.update(changed=False, expected=launch)
         if arguments["output"] is None:
             return result
