@@ -14,7 +14,7 @@ import markupsafe
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks.model import OUTCOMES
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.drawings import Drawing
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.html_template import TEMPLATE
-from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import is_consequence
+from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import rank
 
 QUIET = ("ok", "skipped")
 # Up to so many nodes the page lists what is well too; more would be tens of megabytes.
@@ -81,4 +81,4 @@ def _grouped(checks: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
 
 
 def _sorted(checks: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
-    return sorted(checks, key=lambda check: (OUTCOMES.index(check["outcome"]), is_consequence(check)))
+    return sorted(checks, key=lambda check: (OUTCOMES.index(check["outcome"]), rank(check)))

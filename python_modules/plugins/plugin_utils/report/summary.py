@@ -13,19 +13,29 @@ Json = c.Mapping[str, t.Any]
 TOLD = 5
 # Of one node alone, or of a whole fleet.
 TOLD_AT_LENGTH = 2 * TOLD
+# The areas of checks about cards, slots, bridges and boards.
+HARDWARE = frozenset({"fw", "numa", "pcie", "ras", "xgmi"})
 
 
 def decisive(checks: c.Iterable[Json]) -> list[Json]:
     """Return the checks that keep their node from the verdict pass.
 
-    What the plan would change comes last: often it follows from what another check names.
+    What somebody has to open the machine for comes first: no playbook mends it. What the plan would change comes
+    last: often it follows from what another check names.
     """
     found = [
         check
         for check in checks
         if check["outcome"] == "fail" or (check["outcome"] == "unknown" and bool(check["required"]))
     ]
-    return sorted(found, key=is_consequence)
+    return sorted(found, key=rank)
+
+
+def rank(check: Json) -> int:
+    """Return where a check stands among those of one outcome, 0 first."""
+    if str(check["id"]).split(".", 1)[0] in HARDWARE:
+        return 0
+    return 2 if is_consequence(check) else 1
 
 
 def is_consequence(check: Json) -> bool:

@@ -8,6 +8,7 @@ from support.snapshots import node
 from ansible_collections.instinct.bringup.plugins.plugin_utils.checks import run_checks, verdict
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.results import assemble
 from ansible_collections.instinct.bringup.plugins.plugin_utils.report.summary import (
+    decisive,
     failure_message,
     summary_table,
     verdict_reason,
@@ -35,6 +36,14 @@ def test_what_only_follows_is_told_last() -> None:
     lines = failure_message("gpu01", "fail", [follows, *checks]).splitlines()
     assert lines[0].endswith(f"2 of {len(checks) + 1} checks failed: pcie.link_width, managed.as_planned")
     assert lines[1].startswith("- pcie.link_width")
+
+
+def test_what_no_playbook_mends_is_told_before_a_long_list_of_what_one_does() -> None:
+    checks = narrow_slot()
+    missing = [{**checks[0], "id": "rocm.installed", "outcome": "fail"}] * 30
+    for order in ([*missing, *checks], [*checks, *missing]):
+        assert failure_message("gpu01", "fail", order).splitlines()[1].startswith("- pcie.link_width")
+        assert decisive(order)[0]["subject"] == "0000:83:00.0"
 
 
 def test_reasons() -> None:
