@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small GPT and a text that it can learn, both made in place: nothing is downloaded."""
 
+import os
+import sys
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -74,3 +77,15 @@ def check_world(size, expected):
         raise SystemExit(
             f"this job has {size} ranks, {expected} were expected; see what the launcher said of the hosts"
         )
+
+
+def leave(status):
+    """End this rank with an exit status, when every rank has got here."""
+    torch.distributed.barrier()
+    if torch.distributed.get_backend() == "gloo":
+        # torch 2.13 was seen to abort a rank now and then while it takes gloo's threads down, after all was done.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    torch.distributed.destroy_process_group()
+    sys.exit(status)

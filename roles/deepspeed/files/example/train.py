@@ -10,10 +10,9 @@ import argparse
 import json
 import os
 import socket
-import sys
 
 import torch
-from model import SmallGPT, batches, check_world, has_fallen
+from model import SmallGPT, batches, check_world, has_fallen, leave
 
 ON_CPU = not torch.cuda.is_available()
 if ON_CPU:
@@ -55,7 +54,7 @@ def start(options):
 
 
 def main():
-    """Train, print the mean loss of each step, and return 0 if it fell."""
+    """Train, print the mean loss of each step, and end with 0 if it fell."""
     options = arguments()
     engine = start(options)
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -74,10 +73,8 @@ def main():
         losses.append(total.item() / size)
         if rank == 0:
             print(f"step {step + 1} loss {losses[-1]:.4f}", flush=True)
-    fallen = has_fallen(losses)
-    torch.distributed.destroy_process_group()
-    return 0 if fallen else 1
+    leave(0 if has_fallen(losses) else 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
