@@ -88,7 +88,11 @@ def offload_fits(context: CheckContext) -> c.Iterator[Finding]:
     world, found = _world(context), 0
     mine = int(context.option("gpu_count") or len(context.held("pci.gpus") or []))
     for path, text in _texts(context):
-        offload = _offload(text) if text is not None else None
+        if text is None:
+            found += 1
+            yield unknown(context.problem(path, "watch"), path, path)
+            continue
+        offload = _offload(text)
         if offload is None:
             continue
         found += 1

@@ -56,7 +56,9 @@ def hostfile_present(context: CheckContext) -> c.Iterator[Finding]:
         yield Finding(FAIL, path, expected, str(seen["type"]), f"{path} is no file here: {seen['type']}", path)
     elif not seen["size"]:
         yield Finding(FAIL, path, expected, "empty", f"{path} is empty", path)
-    elif seen["mode"] and not int(seen["mode"], 8) & stat.S_IROTH:
+    elif not seen["mode"]:
+        yield unknown(context.problem(path, "watch"), path, path, expected)
+    elif not int(seen["mode"], 8) & stat.S_IROTH:
         reason = f"{path} has mode {seen['mode']}: a job's user cannot read it"
         yield Finding(FAIL, path, expected, f"mode {seen['mode']}", reason, path)
     else:

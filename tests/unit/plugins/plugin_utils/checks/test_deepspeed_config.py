@@ -179,6 +179,7 @@ def test_ds_config_values(row: Row) -> None:
         ),
         "memory not readable": Row("unknown", "does not hold it", memory(None), options=SEVEN),
         "no config": Row("skipped", "offloads", gone, options=SEVEN),
+        "a config not readable": Row("unknown", "EACCES", unread, options=SEVEN),
     }
 )
 def test_ds_offload_fits(row: Row) -> None:

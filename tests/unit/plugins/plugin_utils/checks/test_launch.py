@@ -39,6 +39,7 @@ def no_launch(plan: Json) -> None:
         "empty": Row("fail", "is empty", hostfile("")),
         "only root reads it": Row("fail", "cannot read it", hostfile("gpu01 slots=8\n", mode="0600")),
         "not readable": Row("unknown", "EACCES", unreadable),
+        "its mode not known": Row("unknown", "", hostfile("gpu01 slots=8\n", mode=None)),
         "no job here": Row("skipped", "no job runs", plan=no_launch),
         "captured tree": Row("skipped", "does not hold", not_held("watch")),
     }
